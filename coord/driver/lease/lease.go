@@ -1,0 +1,191 @@
+// Package lease keeps a session's lease alive and knows until when it can be
+// proved: the part of rule S1 that is the same for every store whose sessions
+// live on a time to live.
+//
+// A server counts the TTL from when it handles a renewal, which is never
+// before the client sent it. So a client that counts from the sending, less a
+// margin for clocks of different speed and for timers that run late, knows of
+// the end before the server can act on it, whatever the network does in
+// between. Counting from the receipt of the reply, as many clients do, is off
+// by the whole round trip: over a link that stalls, by seconds.
+package lease
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Config describes a lease that the store has just granted.
+type Config struct {
+	// TTL is the time to live that the store granted.
+	TTL time.Duration
+
+	// Sent is when the request that the store granted the lease on was sent.
+	Sent time.Time
+
+	// Renew renews the lease once and returns nil when the store has
+	// acknowledged it. An error that Is driver.ErrSessionLost ends the lease;
+	// any other is tried again until the lease cannot be proved. ctx ends
+	// after half the TTL. Renew is called while an earlier call is still
+	// waiting, so that a server that does not answer leaves time to ask
+	// another.
+	Renew func(ctx context.Context) error
+
+	// Discount is how many of the latest acknowledgements do not count. It is
+	// 0 where an acknowledgement proves that the lease was extended, and 1
+	// for stores that acknowledge while the news of the renewal can still be
+	// lost between their own servers.
+	Discount int
+}
+
+// Margin is the part of a TTL that a lease is given up early: a tenth, at
+// least 20 ms and at most a second. Clocks drift apart by parts in a
+// thousand at the worst; the rest is for a busy machine to run its timers and
+// to act on them.
+func Margin(ttl time.Duration) time.Duration {
+	return min(max(ttl/10, 20*time.Millisecond), time.Second, ttl/2)
+}
+
+// Lease is a lease that is being renewed. All methods are safe for concurrent
+// use.
+type Lease struct {
+	cfg  Config
+	stop context.CancelFunc // ends the renewing
+	done chan struct{}      // closed when the lease ends
+	idle chan struct{}      // closed when the renewing goroutine has returned
+
+	mu       sync.Mutex
+	sent     []time.Time // when the acknowledged renewals were sent, the oldest first; the first counts
+	deadline time.Time
+	timer    *time.Timer // calls expire at the deadline
+	err      error
+}
+
+// Keep starts renewing. The caller ends the lease with End and waits for the
+// goroutine with Wait.
+func Keep(cfg Config) *Lease {
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Lease{cfg: cfg, stop: stop, done: make(chan struct{}), idle: make(chan struct{})}
+	l.mu.Lock()
+	l.sent = []time.Time{cfg.Sent}
+	l.deadline = cfg.Sent.Add(cfg.TTL - Margin(cfg.TTL))
+	l.timer = time.AfterFunc(time.Until(l.deadline), func() { _ = l.Err() })
+	l.mu.Unlock()
+	go l.renew(ctx)
+	return l
+}
+
+// Done is closed when the lease ends.
+func (l *Lease) Done() <-chan struct{} { return l.done }
+
+// Err is nil while the lease can be proved, and then says why it ended. It
+// asks the clock, so it is right also when the process was paused and its
+// timers have not run yet.
+func (l *Lease) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil && !time.Now().Before(l.deadline) {
+		l.endLocked(&driver.Error{Op: "keepalive", Kind: driver.ErrSessionLost, Err: errUnproved})
+	}
+	return l.err
+}
+
+var errUnproved = errors.New("no renewal was acknowledged in time")
+
+// Deadline is the time until which the lease can be proved as of now. It moves
+// with every renewal.
+func (l *Lease) Deadline() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deadline
+}
+
+// End ends the lease for the reason given. Only the first reason counts.
+func (l *Lease) End(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.endLocked(why)
+	}
+}
+
+func (l *Lease) endLocked(why error) {
+	l.err = why
+	l.timer.Stop()
+	l.stop()
+	close(l.done)
+}
+
+// Wait returns when the lease has ended and nothing of it runs any more.
+func (l *Lease) Wait() { <-l.idle }
+
+// renew renews at each third of the TTL. While no answer comes it asks again
+// at each eighth without giving up what is on its way: so the lease outlives
+// both a server that does not answer, when the next attempt reaches another,
+// and servers that answer slowly.
+func (l *Lease) renew(ctx context.Context) {
+	defer close(l.idle)
+	var inFlight sync.WaitGroup
+	defer inFlight.Wait() // each attempt ends with ctx
+	type answer struct {
+		sent time.Time
+		err  error
+	}
+	answers := make(chan answer)
+	ttl := l.cfg.TTL
+	var last time.Time // the sending of the last attempt
+	next := time.NewTimer(time.Until(l.cfg.Sent.Add(ttl / 3)))
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done(): // the lease has ended: nothing to renew
+			return
+		case <-next.C:
+			last = time.Now()
+			sent := last
+			inFlight.Go(func() {
+				attempt, cancel := context.WithTimeout(ctx, ttl/2)
+				defer cancel()
+				err := l.cfg.Renew(attempt)
+				select {
+				case answers <- answer{sent, err}:
+				case <-ctx.Done(): // nobody listens any more
+				}
+			})
+			next.Reset(ttl / 8)
+		case a := <-answers:
+			switch {
+			case a.err == nil:
+				l.acknowledged(a.sent)
+				next.Reset(time.Until(a.sent.Add(ttl / 3)))
+			case errors.Is(a.err, driver.ErrSessionLost):
+				l.End(a.err)
+			case a.sent.Equal(last): // refused, not silent: the server may be back soon
+				next.Reset(min(ttl/30, 250*time.Millisecond))
+			}
+		}
+	}
+}
+
+// acknowledged moves the deadline, unless the lease has run out while the
+// reply was on its way: what was lost stays lost.
+func (l *Lease) acknowledged(sent time.Time) {
+	if l.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil || !sent.After(l.sent[len(l.sent)-1]) { // or overtaken by a later one
+		return
+	}
+	l.sent = append(l.sent, sent)
+	if n := len(l.sent) - 1 - l.cfg.Discount; n > 0 {
+		l.sent = append(l.sent[:0], l.sent[n:]...)
+	}
+	l.deadline = l.sent[0].Add(l.cfg.TTL - Margin(l.cfg.TTL))
+	l.timer.Reset(time.Until(l.deadline))
+}
