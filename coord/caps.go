@@ -1,0 +1,15 @@
+package coord
+
+import "github.com/coordkit/coordkit/coord/driver"
+
+// Caps is a set of capabilities of a store, for Config.Require.
+type Caps = driver.Caps
+
+// The capabilities that a program may have a reason to insist on.
+const (
+	// CapShared: other processes see the same store.
+	CapShared = driver.CapShared
+
+	// CapDurable: fencing tokens keep rising over a restart of the store.
+	CapDurable = driver.CapDurable
+)

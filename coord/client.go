@@ -1,0 +1,175 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Client is a program's door to one namespace of a store. Recipes are made on
+// it. All methods are safe for concurrent use; one client serves a whole
+// program.
+type Client struct {
+	conn  driver.Conn
+	ttl   time.Duration
+	owner Owner
+	log   *zap.Logger
+
+	// opening is held while the shared session is looked at or replaced. It is
+	// a channel so that waiting for it ends with the ctx.
+	opening chan struct{}
+	shared  *Session // guarded by opening
+
+	mu       sync.Mutex
+	closed   bool
+	sessions map[*Session]struct{} // all that Close has to close
+}
+
+// New returns a client on a connection that the program made itself. Of c it
+// uses SessionTTL, Require, Owner and Logger. The client owns conn from then
+// on: closing the client closes it. After an error conn still is the caller's.
+func New(conn driver.Conn, c Config) (*Client, error) {
+	if c.SessionTTL == 0 {
+		c.SessionTTL = Duration(DefaultSessionTTL)
+	}
+	if err := checkTTL(time.Duration(c.SessionTTL), driver.Opener{}); err != nil {
+		return nil, fmt.Errorf("coord: %w", err)
+	}
+	if missing := c.Require &^ conn.Caps(); missing != 0 {
+		return nil, fmt.Errorf("coord: %w: the store has not the required capabilities %s; it has %s",
+			ErrUnsupported, missing, conn.Caps())
+	}
+	owner, err := c.Owner.identify()
+	if err != nil {
+		return nil, fmt.Errorf("coord: %w", err)
+	}
+	log := c.Logger
+	if log == nil {
+		log = zap.NewNop()
+	}
+	return &Client{
+		conn:     conn,
+		ttl:      time.Duration(c.SessionTTL),
+		owner:    owner,
+		log:      log,
+		opening:  make(chan struct{}, 1),
+		sessions: make(map[*Session]struct{}),
+	}, nil
+}
+
+// Session returns the session that the client's recipes share, and opens one
+// if there is none or the last was lost. ctx bounds the opening.
+//
+// A lost session is never revived: what was held on it stays lost, and only
+// what is acquired later uses the new one.
+func (c *Client) Session(ctx context.Context) (*Session, error) {
+	select {
+	case c.opening <- struct{}{}:
+		defer func() { <-c.opening }()
+	case <-ctx.Done():
+		// Whoever opens does so for its own ctx; this caller's ends first.
+		return nil, &Error{Op: "open session", Err: driver.ContextError(ctx)}
+	}
+	if c.shared != nil && c.shared.Err() == nil {
+		return c.shared, nil
+	}
+	s, err := c.NewSession(ctx, c.ttl)
+	if err != nil {
+		return nil, err
+	}
+	c.shared = s
+	return s, nil
+}
+
+// NewSession opens a session of the caller's own, for what must not share its
+// fate with the rest of the program. Pass it to recipes with WithSession. A
+// ttl of 0 is the client's. The caller closes the session; Close of the client
+// does so at the latest. ctx bounds the opening and not the session.
+func (c *Client) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
+	if ttl == 0 {
+		ttl = c.ttl
+	}
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	// An attempt that could not reach the store is made again: the stores
+	// elect leaders and fail over in less time than callers are ready to wait.
+	var ds driver.Session
+	err := c.Retry(ctx, func(ctx context.Context) (err error) {
+		if err := c.open(); err != nil {
+			return err
+		}
+		ds, err = c.conn.OpenSession(ctx, ttl)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(c, ds)
+	c.mu.Lock()
+	if c.closed { // while the session was being opened
+		c.mu.Unlock()
+		_ = s.Close(ctx) // the connection is being closed under it as well
+		return nil, &Error{Op: "open session", Kind: ErrClosed}
+	}
+	c.sessions[s] = struct{}{}
+	c.mu.Unlock()
+	c.log.Info("session opened", zap.String("session", ds.ID()), zap.Duration("ttl", ds.TTL()))
+	return s, nil
+}
+
+func (c *Client) open() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return &Error{Op: "open session", Kind: ErrClosed}
+	}
+	return nil
+}
+
+// List returns what is in the queue of a directory, for authors of recipes. It
+// needs no session. ctx bounds the call with all its attempts.
+func (c *Client) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	var nodes []driver.Node
+	err := c.Retry(ctx, func(ctx context.Context) (err error) {
+		nodes, err = c.conn.List(ctx, dir)
+		return err
+	})
+	return nodes, err
+}
+
+// Owner is who this client says it is to those who list a queue.
+func (c *Client) Owner() Owner { return c.owner }
+
+// Caps says which optional capabilities the store has.
+func (c *Client) Caps() driver.Caps { return c.conn.Caps() }
+
+// Logger returns the client's logger, for authors of recipes.
+func (c *Client) Logger() *zap.Logger { return c.log }
+
+// Close closes every session, which ends every hold and wait and removes their
+// entries from the store, and then the connection. ctx bounds it: when it ends
+// first, the error says so, everything local is closed all the same, and the
+// store removes the entries when their TTL has passed. It is idempotent.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	sessions := slices.Collect(maps.Keys(c.sessions))
+	c.mu.Unlock()
+
+	errs := make([]error, len(sessions), len(sessions)+1)
+	var wg sync.WaitGroup
+	for i, s := range sessions {
+		wg.Go(func() { errs[i] = s.Close(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(append(errs, c.conn.Close())...)
+}

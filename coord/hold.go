@@ -1,0 +1,86 @@
+package coord
+
+import "context"
+
+// Hold is what an acquire gives: the proof, as far as a distributed system can
+// give one, of holding a lock, a permit or a leadership. Recipes embed it in
+// what they return. All methods are safe for concurrent use.
+type Hold struct {
+	session *Session
+	token   uint64
+	ctx     holdContext
+	cancel  context.CancelCauseFunc
+}
+
+// holdContext ends with the session, and has the values of the ctx that the
+// acquire was given. It is built on the session's side, so that the loss of a
+// session has ended every context of every hold when the call that ends them
+// returns: with a callback for each, somebody else could have been granted the
+// lock in between.
+type holdContext struct {
+	context.Context // ends with the session or the hold; has no values
+	values          context.Context
+}
+
+// Value asks the life first: package context finds its own there, which keeps
+// the ending of contexts below immediate.
+func (c *holdContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}
+
+// NewHold makes a hold that lasts while session does, or until End. It is for
+// authors of recipes. Its context keeps the values of ctx, but not its
+// deadline or cancellation, for those bounded the acquire.
+func NewHold(ctx context.Context, session *Session, token uint64) *Hold {
+	h := &Hold{session: session, token: token}
+	h.ctx.values = ctx
+	h.ctx.Context, h.cancel = context.WithCancelCause(session.holds)
+	return h
+}
+
+// lost says that what was held is not any more, and why.
+func lost(why error) error { return &Error{Op: "hold", Kind: ErrNotHeld, Err: why} }
+
+// Context lives as long as the hold: it is cancelled when the hold is lost,
+// before anybody else can acquire, and when it is released. Work that needs the
+// lock runs under it. context.Cause says why it ended, as Err does. It carries
+// the values of the ctx that was given to the acquire, and no deadline.
+func (h *Hold) Context() context.Context { return &h.ctx }
+
+// Token is the fencing token: it rises strictly from grant to grant of one
+// lock, for ever. A resource that is given the token with every write, and
+// refuses any lower than the highest it has seen, is safe even from a holder
+// that was paused and does not yet know that it has lost the lock.
+func (h *Hold) Token() uint64 { return h.token }
+
+// Done is closed when the hold ends: Context().Done().
+func (h *Hold) Done() <-chan struct{} { return h.ctx.Done() }
+
+// Err is nil while the hold can be proved, and then an error that Is
+// ErrNotHeld: after a release it also Is ErrReleased, after a loss
+// ErrSessionLost, ErrRemoved or ErrClosed.
+// It asks the clock: a process that was paused gets the right answer from its
+// first call on, before Context has been cancelled.
+func (h *Hold) Err() error {
+	if h.ctx.Err() == nil {
+		if err := h.session.Err(); err != nil {
+			h.cancel(lost(err))
+		}
+	}
+	return context.Cause(&h.ctx)
+}
+
+// Session is the session that the hold is bound to.
+func (h *Hold) Session() *Session { return h.session }
+
+// End ends the hold for the reason why, or as released if why is nil. Only the
+// first end counts. It is for authors of recipes.
+func (h *Hold) End(why error) {
+	if why == nil {
+		why = ErrReleased
+	}
+	h.cancel(lost(why))
+}

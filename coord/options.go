@@ -1,0 +1,18 @@
+package coord
+
+// RecipeOption changes how a recipe joins its queue. The options are the same
+// for all recipes.
+type RecipeOption func(*RecipeOptions)
+
+// RecipeOptions is what the options have set, for authors of recipes.
+type RecipeOptions struct {
+	Session *Session // nil: the session that the client shares
+}
+
+// WithSession makes a recipe use s, which the caller opened and closes, and
+// not the session that the client shares. The loss of one is then not the loss
+// of the other; and once s is over, the recipe fails rather than going on with
+// another session.
+func WithSession(s *Session) RecipeOption {
+	return func(o *RecipeOptions) { o.Session = s }
+}

@@ -1,0 +1,142 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Session is a lease in the store, kept alive while the client can reach it.
+// Every entry of a queue is bound to one and vanishes with it. All methods are
+// safe for concurrent use.
+type Session struct {
+	client *Client
+	ds     driver.Session
+	ctx    context.Context // ends with the session; its cause is why
+	end    context.CancelCauseFunc
+
+	// holds is the parent of every hold's context. It ends a step before ctx:
+	// first of all, who holds something is told.
+	holds    context.Context
+	endHolds context.CancelCauseFunc
+
+	work     sync.WaitGroup // what Go started
+	finished chan struct{}  // closed when nothing of the session runs any more
+	farewell context.Context
+	hurry    context.CancelFunc // ends farewell
+
+	mu    sync.Mutex
+	ended bool // Go starts nothing more
+	local map[any]any
+}
+
+func newSession(c *Client, ds driver.Session) *Session {
+	s := &Session{client: c, ds: ds, finished: make(chan struct{})}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	s.holds, s.endHolds = context.WithCancelCause(context.Background())
+	s.farewell, s.hurry = context.WithCancel(context.Background())
+	go s.watch()
+	return s
+}
+
+// watch waits for the end of the session, tells those who use it, and clears
+// up. It is the owner of what Go started, and Close waits for it.
+func (s *Session) watch() {
+	defer close(s.finished)
+	defer s.hurry()
+	<-s.ds.Done()
+	why := s.ds.Err()
+	s.endHolds(lost(why)) // and returns when every context below has ended
+	s.end(why)
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	if !errors.Is(why, ErrClosed) {
+		s.client.log.Warn("session lost", zap.String("session", s.ds.ID()), zap.Error(why))
+		// The store may not know yet that the session is over: its clock
+		// started later than ours, or the way to it is open again. Telling it
+		// frees what others wait for; after the TTL there is nothing to tell.
+		ctx, cancel := context.WithTimeout(s.farewell, s.ds.TTL())
+		_ = s.ds.Close(ctx)
+		cancel()
+	}
+	s.work.Wait() // all of it ends with s.ctx
+	s.client.forget(s)
+}
+
+// ID names the session in the store.
+func (s *Session) ID() string { return s.ds.ID() }
+
+// TTL is how long the store keeps the session after the client fell silent.
+func (s *Session) TTL() time.Duration { return s.ds.TTL() }
+
+// Done is closed when the session ends, before the store can give away what
+// was held on it.
+func (s *Session) Done() <-chan struct{} { return s.ds.Done() }
+
+// Err is nil while the session can be proved alive. Then it says why it is
+// over: ErrSessionLost or ErrClosed. It asks the clock, so a program that was
+// paused gets the right answer from its first call on.
+func (s *Session) Err() error { return s.ds.Err() }
+
+// Context ends with the session; its cause is Err's answer.
+func (s *Session) Context() context.Context { return s.ctx }
+
+// Client returns the client that the session belongs to.
+func (s *Session) Client() *Client { return s.client }
+
+// Driver returns the driver's session, for authors of recipes.
+func (s *Session) Driver() driver.Session { return s.ds }
+
+// Local returns what recipes keep about this session under key, and makes it
+// at the first call. It is for authors of recipes: state that ends with the
+// session lives here and not in a global. key is of a type of the caller's own,
+// as with context.WithValue.
+func (s *Session) Local(key any, make func() any) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.local[key]
+	if !ok {
+		if s.local == nil {
+			s.local = map[any]any{}
+		}
+		v = make()
+		s.local[key] = v
+	}
+	return v
+}
+
+// Go runs fn in a goroutine that Close waits for. fn returns promptly when its
+// ctx ends, which it does with the session. Go reports false, and does not run
+// fn, if the session is over. It is for authors of recipes.
+func (s *Session) Go(fn func(ctx context.Context)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.work.Go(func() { fn(s.ctx) })
+	return true
+}
+
+// Close ends the session: everything held or waited for on it ends, with
+// ErrClosed, and its entries vanish from the store. ctx bounds it: when ctx
+// ends first, the error says so, everything local has ended all the same, and
+// the store removes the entries when the TTL has passed. It is idempotent.
+func (s *Session) Close(ctx context.Context) error {
+	err := s.ds.Close(ctx)
+	s.hurry()
+	<-s.finished // what is left is local and prompt
+	return err
+}
+
+func (c *Client) forget(s *Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.sessions, s)
+}

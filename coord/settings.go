@@ -1,0 +1,155 @@
+package coord
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// setting is a field of Config that a URL and the environment can give as
+// text. accepted says which openers have a use for it.
+type setting struct {
+	name     string
+	get      func(*Config) string
+	set      func(*Config, string) error
+	accepted func(driver.Opener) bool
+}
+
+func always(driver.Opener) bool       { return true }
+func takesTLS(o driver.Opener) bool   { return o.TLS }
+func takesUser(o driver.Opener) bool  { return o.Password }
+func takesToken(o driver.Opener) bool { return o.Token }
+
+// settings is the one list of what a URL's query and the environment may hold.
+var settings = []setting{
+	{"session_ttl", func(c *Config) string {
+		if c.SessionTTL == 0 {
+			return ""
+		}
+		return c.SessionTTL.String()
+	}, func(c *Config, v string) error { return c.SessionTTL.UnmarshalText([]byte(v)) }, always},
+	{"require", func(c *Config) string { return c.Require.String() },
+		func(c *Config, v string) error { return c.Require.UnmarshalText([]byte(v)) }, always},
+	{"tls", func(c *Config) string {
+		if !c.TLS {
+			return ""
+		}
+		return "true"
+	}, func(c *Config, v string) (err error) {
+		if c.TLS, err = strconv.ParseBool(v); err != nil {
+			return fmt.Errorf("%w value %q: want true or false", ErrInvalid, v)
+		}
+		return nil
+	}, takesTLS},
+	text("tls_ca", takesTLS, func(c *Config) *string { return &c.TLSCA }),
+	text("tls_cert", takesTLS, func(c *Config) *string { return &c.TLSCert }),
+	text("tls_key", takesTLS, func(c *Config) *string { return &c.TLSKey }),
+	text("tls_server_name", takesTLS, func(c *Config) *string { return &c.TLSServerName }),
+	text("username", takesUser, func(c *Config) *string { return &c.Username }),
+	text("password_file", takesUser, func(c *Config) *string { return &c.PasswordFile }),
+	text("password_env", takesUser, func(c *Config) *string { return &c.PasswordEnv }),
+	text("token_file", takesToken, func(c *Config) *string { return &c.TokenFile }),
+	text("token_env", takesToken, func(c *Config) *string { return &c.TokenEnv }),
+}
+
+func text(name string, accepted func(driver.Opener) bool, field func(*Config) *string) setting {
+	return setting{name,
+		func(c *Config) string { return *field(c) },
+		func(c *Config, v string) error { *field(c) = v; return nil },
+		accepted}
+}
+
+// merge sets the setting to v, unless it was set to something else before.
+func (s setting) merge(c *Config, v string) error {
+	before := s.get(c)
+	if err := s.set(c, v); err != nil {
+		return fmt.Errorf("parameter %s: %w", s.name, err)
+	}
+	if after := s.get(c); before != "" && after != before {
+		return fmt.Errorf("%w configuration: %s is %q in the URL and %q beside it", ErrInvalid, s.name, after, before)
+	}
+	return nil
+}
+
+// parameters merges the URL's query into c and returns what is left for the
+// driver.
+func (c *Config) parameters(query url.Values, scheme string, o driver.Opener) (map[string]string, error) {
+	own := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if n := len(query[name]); n != 1 {
+			return nil, fmt.Errorf("%w URL: parameter %s is given %d times", ErrInvalid, name, n)
+		}
+		value := query[name][0]
+		if i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && s.accepted(o) }); i >= 0 {
+			if err := settings[i].merge(c, value); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		i := slices.IndexFunc(o.Params, func(p driver.Param) bool { return p.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%w URL: unknown parameter %q; %s takes %s", ErrInvalid, name, scheme, accepted(o))
+		}
+		if check := o.Params[i].Check; check != nil {
+			if err := check(value); err != nil {
+				return nil, fmt.Errorf("parameter %s: %w value %q: %w", name, ErrInvalid, value, err)
+			}
+		}
+		own[name] = value
+	}
+	return own, nil
+}
+
+// accepted lists the parameters that a scheme takes.
+func accepted(o driver.Opener) string {
+	var names []string
+	for _, s := range settings {
+		if s.accepted(o) {
+			names = append(names, s.name)
+		}
+	}
+	for _, p := range o.Params {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// useless refuses settings that the store's driver would not look at: whoever
+// asks for TLS or gives a password must not be served without.
+func (c *Config) useless(scheme string, o driver.Opener) error {
+	for _, s := range settings {
+		if !s.accepted(o) && s.get(c) != "" {
+			return fmt.Errorf("%w configuration: %s is set, and %s does not take it; it takes %s",
+				ErrInvalid, s.name, scheme, accepted(o))
+		}
+	}
+	return nil
+}
+
+// FromEnv fills a Config from environment variables: prefix, then the name of
+// the setting in capitals, as COORDKIT_URL, COORDKIT_NAMESPACE,
+// COORDKIT_SESSION_TTL or COORDKIT_TLS_CA for the prefix "COORDKIT_". The name
+// shown to others is in OWNER_NAME. A variable that is unset or empty leaves
+// its field alone. A malformed one is an error that Is ErrInvalid.
+func FromEnv(prefix string) (Config, error) {
+	c := Config{
+		URL:       os.Getenv(prefix + "URL"),
+		Namespace: os.Getenv(prefix + "NAMESPACE"),
+		Owner:     Owner{Name: os.Getenv(prefix + "OWNER_NAME")},
+	}
+	for _, s := range settings {
+		name := prefix + strings.ToUpper(s.name)
+		if v := os.Getenv(name); v != "" {
+			if err := s.set(&c, v); err != nil {
+				return Config{}, fmt.Errorf("coord: environment variable %s: %w", name, err)
+			}
+		}
+	}
+	return c, nil
+}
