@@ -1,0 +1,36 @@
+GO      ?= go
+REPORTS := $(CURDIR)/.reports
+MODULES := . internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
+# What needs no server: quick enough to be part of every check.
+LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
+
+.PHONY: demo test check soak servers fmt
+
+## demo: several workers contend for one lock, on the embedded store
+demo:
+	$(GO) run ./examples/quickstart
+
+## test: everything, on real servers, under the race detector
+test: servers
+	@rm -rf $(REPORTS) && mkdir -p $(REPORTS)
+	COORDKIT_REPORTS=$(REPORTS) $(GO) test -race -count=1 -timeout=25m ./...
+	@for f in $(REPORTS)/*; do echo; cat "$$f"; done
+
+## servers: builds the stores that the tests run on, once
+servers:
+	$(GO) run ./internal/testserver/cmd/buildservers
+
+## check: format, vet, staticcheck, tidy modules, and the tests that need no server
+check:
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	$(GO) vet ./...
+	$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
+	$(GO) test -race $(LOCAL)
+
+## soak: the fault trials and hammers, again and again
+soak: servers
+	COORDKIT_SOAK=1 $(GO) test -race -count=5 -timeout=120m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/...
+
+fmt:
+	gofmt -w .
