@@ -1,0 +1,102 @@
+package mem
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// S1 after a pause of the process, when the client's timer and the store's are
+// due at once: the store makes the client look at its clock first.
+func TestClientIsAskedBeforeTheNodesVanish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := NewStore()
+		conn := st.Open("app")
+		defer conn.Close()
+		opened, err := conn.OpenSession(context.Background(), time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := opened.(*session)
+		if _, err := s.Create(context.Background(), "a", "0", nil); err != nil {
+			t.Fatal(err)
+		}
+		conn.Link().Cut()
+		nodes := -1
+		st.onLapse(s.lessee, func() { nodes = st.Stats().Nodes })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if nodes != 1 || st.Stats().Nodes != 0 {
+			t.Errorf("%d nodes when the client was asked, %d afterwards; want 1 and 0", nodes, st.Stats().Nodes)
+		}
+	})
+}
+
+// What is due is not revived by a renewal that comes before the timer has run,
+// and not ended by a timer that ran in spite of a renewal.
+func TestRenewalAndExpiryAskTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := NewStore()
+		l, err := st.open(time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second / 2)
+		if _, err := st.renew(l); err != nil {
+			t.Fatal(err)
+		}
+		st.lapse(l)
+		if st.Stats().Sessions != 1 {
+			t.Fatal("a late timer ended a session that was renewed")
+		}
+		l.timer.Stop() // as if it were late
+		time.Sleep(time.Second)
+		if _, err := st.renew(l); !errors.Is(err, errNoSession) {
+			t.Errorf("a lapsed session was renewed: %v", err)
+		}
+		st.lapse(l)
+		if st.Stats().Sessions != 0 {
+			t.Error("the session was not ended")
+		}
+	})
+}
+
+// A session remembers nothing of the slots it has used, however many, and a
+// connection nothing of the sessions.
+func TestNothingIsKeptOfWhatWasUsed(t *testing.T) {
+	conn := NewStore().Open("app")
+	defer conn.Close()
+	ctx := context.Background()
+	opened, err := conn.OpenSession(ctx, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := opened.(*session)
+	for _, dir := range []string{"a", "b", "c"} {
+		conn.Link().DropNextReply(OpCreate)
+		if _, err := s.Create(ctx, dir, "0", nil); !errors.Is(err, driver.ErrUncertain) {
+			t.Fatal(err)
+		}
+		if dir == "a" {
+			err = s.Abandon(ctx, dir, "0")
+		} else {
+			var n driver.Node
+			if n, err = s.Create(ctx, dir, "0", nil); err == nil {
+				err = s.Delete(ctx, n)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(ctx); err != nil || len(conn.sessions) != 0 {
+		t.Errorf("closed with %v; the connection keeps %d sessions", err, len(conn.sessions))
+	}
+	if len(s.doubts.slots) != 0 || s.doubts.n.Load() != 0 || len(s.lessee.slots) != 0 || len(conn.link.flying) != 0 {
+		t.Errorf("doubts %v, slots %v, flying %v", s.doubts.slots, s.lessee.slots, conn.link.flying)
+	}
+}

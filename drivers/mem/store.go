@@ -1,0 +1,212 @@
+package mem
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Store holds the nodes and sessions of any number of connections. It needs no
+// closing. All methods are safe for concurrent use.
+type Store struct {
+	mu       sync.Mutex
+	seq      uint64 // the last number given to a node, a session or a change
+	dirs     map[place]*dir
+	sessions map[string]*lessee
+	stats    Stats  // kept up to date, but for Dirs and Sessions
+	onLeft   func() // called, without the lock, when a Conn has closed; may be nil; set once at the start
+}
+
+// node is a node as the store has it.
+type node struct {
+	driver.Node
+	dir     *dir
+	owner   *lessee
+	attempt uint64 // the latest attempt at creating it that found or made it
+	gone    bool
+	hooks   *hook // the watches on it
+}
+
+// slot is what Create, Abandon and their repetitions are about.
+type slot struct{ dir, id string }
+
+// What the store answers, beside success.
+var (
+	errNoSession = errors.New("the store knows no such session")
+	errNoNode    = errors.New("the store knows no such node")
+	errVoid      = errors.New("the attempt was declared void")
+)
+
+// NewStore returns an empty store.
+func NewStore() *Store { return newStore(0) }
+
+// newStore returns an empty store that numbers from seq on.
+func newStore(seq uint64) *Store {
+	return &Store{seq: seq, dirs: make(map[place]*dir), sessions: make(map[string]*lessee)}
+}
+
+// creation is a request to create a node, or to find it if it exists.
+type creation struct {
+	by      *lessee
+	at      place
+	id      string
+	data    []byte // the store's to keep
+	attempt uint64 // numbers the creations of a session as they are sent
+	void    uint64 // earlier attempts up to this one must not land any more
+	list    bool   // the answer shall hold the line
+}
+
+type created struct {
+	node driver.Node
+	line []driver.Node
+}
+
+func (st *Store) create(r creation) (created, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case r.by.ended:
+		return created{}, errNoSession
+	case r.attempt <= r.by.void:
+		return created{}, errVoid
+	}
+	r.by.void = max(r.by.void, r.void)
+	name := slot{r.at.dir, r.id}
+	n := r.by.slots[name]
+	if n == nil {
+		st.seq++
+		d := st.dirLocked(r.at)
+		n = &node{
+			Node: driver.Node{
+				Dir: r.at.dir, ID: r.id, Session: r.by.id, Data: r.data,
+				Key: r.at.namespace + "/" + r.at.dir + "/" + r.by.id + "-" + r.id,
+				Seq: st.seq, Token: st.seq, Version: st.seq,
+			},
+			dir: d, owner: r.by,
+		}
+		d.add(n)
+		r.by.slots[name] = n
+		st.stats.Nodes++
+	}
+	n.attempt = max(n.attempt, r.attempt)
+	answer := created{node: n.Node}
+	if r.list {
+		answer.line = n.dir.snapshot()
+	}
+	return answer, nil
+}
+
+// abandoning is a request to undo every creation of a slot up to an attempt.
+//
+// One number per session stands for all its slots, because a number per slot
+// would have to be kept for as long as a request may be on its way, and nobody
+// knows how long that is. So other creations that were sent earlier and land
+// later become void as well: the session sends them again.
+type abandoning struct {
+	by   *lessee
+	name slot
+	upTo uint64
+}
+
+func (st *Store) abandon(r abandoning) (struct{}, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if r.by.ended {
+		return struct{}{}, errNoSession
+	}
+	r.by.void = max(r.by.void, r.upTo)
+	if n := r.by.slots[r.name]; n != nil && n.attempt <= r.upTo {
+		st.removeLocked(n)
+	}
+	return struct{}{}, nil
+}
+
+// listing is a request for a line. by is nil for an observer.
+type listing struct {
+	by *lessee
+	at place
+}
+
+func (st *Store) list(r listing) ([]driver.Node, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if r.by != nil && r.by.ended {
+		return nil, errNoSession
+	}
+	d := st.dirs[r.at]
+	if d == nil {
+		return nil, nil
+	}
+	return d.snapshot(), nil
+}
+
+// change is a request to update or delete the very node given.
+type change struct {
+	by        *lessee
+	namespace string
+	node      driver.Node
+	data      []byte // of update; the store's to keep
+}
+
+func (st *Store) update(r change) (driver.Node, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if r.by.ended {
+		return driver.Node{}, errNoSession
+	}
+	n := st.find(r.namespace, r.node)
+	if n == nil {
+		return driver.Node{}, errNoNode
+	}
+	st.seq++
+	n.Version, n.Data = st.seq, r.data
+	n.dir.changed()
+	return n.Node, nil
+}
+
+func (st *Store) delete(r change) (struct{}, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if r.by.ended {
+		return struct{}{}, errNoSession
+	}
+	if n := st.find(r.namespace, r.node); n != nil {
+		st.removeLocked(n)
+	}
+	return struct{}{}, nil
+}
+
+// dirLocked returns the directory, which it makes if need be.
+func (st *Store) dirLocked(at place) *dir {
+	d := st.dirs[at]
+	if d == nil {
+		d = &dir{at: at}
+		st.dirs[at] = d
+	}
+	return d
+}
+
+// find returns the very node n of a namespace, or nil if it is gone.
+func (st *Store) find(namespace string, n driver.Node) *node {
+	if d := st.dirs[place{namespace, n.Dir}]; d != nil {
+		return d.find(n)
+	}
+	return nil
+}
+
+func (st *Store) removeLocked(n *node) {
+	delete(n.owner.slots, slot{n.Dir, n.ID})
+	n.dir.remove(n)
+	st.stats.Nodes--
+	st.tidyLocked(n.dir)
+	st.fireLocked(n)
+}
+
+// tidyLocked removes a directory that has become empty, so that a store keeps
+// nothing of names that are not in use.
+func (st *Store) tidyLocked(d *dir) {
+	if d.empty() {
+		delete(st.dirs, d.at)
+	}
+}
