@@ -1,0 +1,214 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/lease"
+)
+
+// guardDelay is how long an entry stands before it is watched for being
+// deleted by somebody else. Most locks are held for less and never pay for the
+// watch; an operator who evicts a holder can wait that long.
+const guardDelay = 100 * time.Millisecond
+
+// Entry is a place in the line, from the joining until the node is surely gone
+// from the store.
+type Entry struct {
+	queue   *Queue
+	session *coord.Session
+	roster  *roster
+	slot    int
+	node    driver.Node
+
+	// granted: this entry has held. Those behind it who see it gone know then
+	// that nothing is left ahead of it.
+	granted atomic.Bool
+
+	// gone is closed once the node is surely not in the store any more,
+	// because a delete was acknowledged or its disappearance was seen.
+	gone chan struct{}
+
+	mu        sync.Mutex
+	guard     *time.Timer
+	interrupt context.CancelFunc // ends the guard
+	wake      context.CancelFunc // ends the wait for another entry, if one is under way
+	leaving   bool
+	removed   error // why the node is gone without our doing
+	released  bool  // left by its last hold, which was not lost
+	holds     []*coord.Hold
+}
+
+// Node is the entry's node.
+func (e *Entry) Node() driver.Node { return e.node }
+
+// Session is the session that the entry is bound to.
+func (e *Entry) Session() *coord.Session { return e.session }
+
+// startGuard lets the entry be watched from guardDelay on.
+func (e *Entry) startGuard() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.guard != nil || e.leaving {
+		return
+	}
+	e.guard = time.AfterFunc(guardDelay, func() { e.session.Go(e.watchOwn) })
+}
+
+// watchOwn waits for the entry's own deletion until the entry leaves.
+func (e *Entry) watchOwn(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.mu.Lock()
+	if e.leaving {
+		e.mu.Unlock()
+		return
+	}
+	e.interrupt = cancel
+	e.mu.Unlock()
+	if persist(ctx, e.queue.client, func(ctx context.Context) error {
+		return e.session.Driver().WaitDelete(ctx, e.node)
+	}) {
+		e.vanishUnasked()
+	}
+}
+
+// vanishUnasked ends an entry that was seen to be gone without our doing. Was
+// it removed, or has the store ended the session, which we would hear of with
+// the next renewal? Who is told will act on the difference, so the store is
+// asked: a write for the session fails if there is none. Giving up the create
+// of what is gone is such a write, and changes nothing. The answer has to come
+// within the time that a lease's margin gives.
+func (e *Entry) vanishUnasked() {
+	e.mu.Lock()
+	ours := e.leaving
+	e.mu.Unlock()
+	if !ours {
+		ctx, cancel := context.WithTimeout(e.session.Context(), lease.Margin(e.session.TTL()))
+		err := e.session.Driver().Abandon(ctx, e.queue.dir, e.node.ID)
+		cancel()
+		if errors.Is(err, coord.ErrSessionLost) || errors.Is(err, coord.ErrClosed) {
+			e.vanish(err)
+			return
+		}
+	}
+	e.vanish(coord.ErrRemoved)
+}
+
+// vanish ends the entry, whose node is gone: by our own doing if why is nil.
+// Holds end before gone is closed, so before any waiter in this process is
+// granted what they held.
+func (e *Entry) vanish(why error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.gone:
+		return
+	default:
+	}
+	if why != nil && !e.leaving {
+		e.removed = why
+	}
+	for _, h := range e.holds {
+		h.End(why)
+	}
+	e.stopLocked()
+	if e.wake != nil {
+		e.wake()
+	}
+	e.roster.leave(e)
+	close(e.gone)
+}
+
+func (e *Entry) stopLocked() {
+	e.leaving = true
+	if e.guard != nil {
+		e.guard.Stop()
+	}
+	if e.interrupt != nil {
+		e.interrupt()
+	}
+}
+
+// over says why the entry cannot hold any more, or nil.
+func (e *Entry) over() error {
+	if err := e.session.Err(); err != nil {
+		return err
+	}
+	return e.wasRemoved()
+}
+
+func (e *Entry) wasRemoved() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.removed
+}
+
+// Leave deletes the entry's node and returns when that is certain. When ctx
+// ends before, or the store refuses, the error says so and the deleting goes on
+// in the background, for as long as it takes or the session lives; calling
+// again waits for that. Only the very node is deleted, so a late call frees
+// nobody else's place. It is idempotent.
+func (e *Entry) Leave(ctx context.Context) error {
+	e.mu.Lock()
+	first := !e.leaving
+	e.stopLocked()
+	e.mu.Unlock()
+	if first {
+		err := e.delete(ctx)
+		if err == nil {
+			e.vanish(nil)
+			return nil
+		}
+		if !e.persistLeaving() {
+			return err // the session is over, and with it the node
+		}
+		if !driver.Transient(err) {
+			return fmt.Errorf("%w: %w", errGoesOn, err)
+		}
+	}
+	select {
+	case <-e.gone:
+		return nil
+	case <-e.session.Done(): // the store removes the node
+		return e.session.Err()
+	case <-ctx.Done(): // the caller's time is up; the deleting goes on
+		return fmt.Errorf("%w: %w", errGoesOn, driver.ContextError(ctx))
+	}
+}
+
+var errGoesOn = errors.New("not confirmed yet; it goes on in the background")
+
+func (e *Entry) delete(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return driver.ContextError(ctx)
+	}
+	return e.session.Driver().Delete(ctx, e.node)
+}
+
+// persistLeaving deletes the node in the background. It reports false when the
+// session is over, and with it the node.
+func (e *Entry) persistLeaving() bool {
+	return e.session.Go(func(ctx context.Context) {
+		if persist(ctx, e.queue.client, e.delete) {
+			e.vanish(nil)
+		}
+	})
+}
+
+// discard leaves in the background, for a caller that has no time left.
+func (e *Entry) discard() {
+	e.mu.Lock()
+	first := !e.leaving
+	e.stopLocked()
+	e.mu.Unlock()
+	if first {
+		e.persistLeaving()
+	}
+}

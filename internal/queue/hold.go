@@ -1,0 +1,91 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// heldKey finds the entry that a context was handed out for. The client and
+// the directory are part of it, so a context can speak for several locks, and
+// every value of one lock's type finds the same entry.
+type heldKey struct {
+	client *coord.Client
+	dir    string
+}
+
+// Hold adds a hold on an entry that was granted. The entry is left when the
+// last of its holds is released. The hold's context carries the entry, for
+// Reenter, and the values of ctx.
+func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
+	ctx = context.WithValue(ctx, heldKey{e.queue.client, e.queue.dir}, e)
+	h := coord.NewHold(ctx, e.session, e.node.Token)
+	if err := e.over(); err != nil {
+		h.End(err)
+		return nil, h.Err()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.removed != nil { // since the look above
+		h.End(e.removed)
+		return nil, h.Err()
+	}
+	e.holds = append(e.holds, h)
+	return h, nil
+}
+
+// Reenter adds a hold on the entry that ctx was handed out for, if there is
+// one on this queue and it was not released. It returns nil and no error where
+// there is nothing to re-enter. If the entry was lost, whoever runs under ctx
+// must not go on: the error Is coord.ErrNotHeld.
+func (q *Queue) Reenter(ctx context.Context) (*Entry, *coord.Hold, error) {
+	e, _ := ctx.Value(heldKey{q.client, q.dir}).(*Entry)
+	if e == nil {
+		return nil, nil, nil
+	}
+	e.mu.Lock()
+	released := e.released
+	e.mu.Unlock()
+	if released {
+		return nil, nil, nil
+	}
+	if ctx.Err() != nil { // this hold of the entry has ended, if others have not
+		return nil, nil, q.fail("re-enter", driver.ContextError(ctx))
+	}
+	h, err := e.Hold(ctx)
+	if err != nil {
+		return nil, nil, q.fail("re-enter", err)
+	}
+	return e, h, nil
+}
+
+// Release ends h, and leaves the line with the last hold of the entry. It is
+// idempotent, and safe to call again after an error, as Leave is. If h was lost
+// before, the error says so and Is coord.ErrNotHeld: what was done under it may
+// not have been protected.
+func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
+	before := h.Err()
+	h.End(nil)
+	e.mu.Lock()
+	e.holds = slices.DeleteFunc(e.holds, func(other *coord.Hold) bool { return other == h })
+	last := len(e.holds) == 0
+	lost := before != nil && !errors.Is(before, coord.ErrReleased)
+	e.released = e.released || last && !lost
+	e.mu.Unlock()
+	if lost {
+		if last {
+			e.discard()
+		}
+		return e.queue.fail("release", before)
+	}
+	if !last {
+		return nil
+	}
+	if err := e.Leave(ctx); err != nil {
+		return e.queue.fail("release", err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package queue
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/coordkit/coordkit/coord"
+)
+
+// roster is what this process knows of the entries of one session: which slots
+// are taken in each line, and which entries are its own, so that a waiter whose
+// predecessor is in the same process hears from it directly.
+type roster struct {
+	mu      sync.Mutex
+	slots   map[string]*slots // by directory
+	entries map[string]*Entry // by the node's Key
+}
+
+type rosterKey struct{}
+
+func rosterOf(s *coord.Session) *roster {
+	return s.Local(rosterKey{}, func() any {
+		return &roster{slots: make(map[string]*slots), entries: make(map[string]*Entry)}
+	}).(*roster)
+}
+
+// slots hands out the smallest numbers it can: the names of entries are used
+// again, because stores keep the names of what was deleted for a while, and a
+// line of ever new names gets slower with every entry it ever had.
+type slots struct {
+	used int   // how many are out
+	next int   // the smallest that was never out
+	free []int // those that came back
+}
+
+// take reserves a slot in dir until give returns it.
+func (r *roster) take(dir string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.slots[dir]
+	if s == nil {
+		s = &slots{}
+		r.slots[dir] = s
+	}
+	s.used++
+	if n := len(s.free); n > 0 {
+		slot := s.free[n-1]
+		s.free = s.free[:n-1]
+		return slot
+	}
+	s.next++
+	return s.next - 1
+}
+
+// give returns a slot once no entry is left in it and none can appear.
+func (r *roster) give(dir string, slot int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.giveLocked(dir, slot)
+}
+
+func (r *roster) giveLocked(dir string, slot int) {
+	s := r.slots[dir]
+	if s.used--; s.used == 0 {
+		delete(r.slots, dir)
+		return
+	}
+	s.free = append(s.free, slot)
+}
+
+// enter makes e known to those who come behind it.
+func (r *roster) enter(e *Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries[e.node.Key] = e
+}
+
+// leave forgets e and returns its slot: its node is gone for good.
+func (r *roster) leave(e *Entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.entries[e.node.Key] == e {
+		delete(r.entries, e.node.Key)
+	}
+	r.giveLocked(e.queue.dir, e.slot)
+}
+
+// find returns this process's entry behind a node, or nil.
+func (r *roster) find(key string, token uint64) *Entry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entries[key]; e != nil && e.node.Token == token {
+		return e
+	}
+	return nil
+}
+
+func slotID(kind string, slot int) string { return kind + strconv.Itoa(slot) }

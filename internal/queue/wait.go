@@ -1,0 +1,143 @@
+package queue
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// await returns nil when the entry holds. ahead is who stood before it when it
+// joined; nobody joins there later.
+func (e *Entry) await(ctx context.Context, ahead []driver.Node) error {
+	for {
+		v := e.queue.rule(e.node, ahead)
+		if !v.Blocked {
+			break
+		}
+		granted, err := e.outlive(ctx, v)
+		if err != nil {
+			return err
+		}
+		if granted {
+			break
+		}
+		if ahead, err = e.look(ctx); err != nil {
+			return err
+		}
+	}
+	return e.grant()
+}
+
+// grant makes the entry a holder, unless its session or its node is known to
+// be gone. Being next in line is not enough: the line moves also when one's own
+// entry does not exist any more.
+func (e *Entry) grant() error {
+	if err := e.over(); err != nil {
+		return err
+	}
+	e.granted.Store(true)
+	e.startGuard()
+	return nil
+}
+
+// look lists the line again: the one read of a handoff that was not certain.
+func (e *Entry) look(ctx context.Context) ([]driver.Node, error) {
+	var nodes []driver.Node
+	err := e.queue.client.Retry(ctx, func(ctx context.Context) (err error) {
+		nodes, err = e.session.Driver().List(ctx, e.queue.dir)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.ahead(nodes)
+}
+
+// outlive waits until the blocker is gone, and reports whether that was the
+// grant.
+func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) {
+	if p := e.roster.find(v.Blocker.Key, v.Blocker.Token); p != nil {
+		return e.outliveLocal(ctx, v, p)
+	}
+	if fast, ok := driver.As[driver.AnyWaiter](e.session.Driver()); ok {
+		// Whoever empties the whole line takes our place with our blocker's:
+		// asking for both, ours first, tells that from a grant.
+		i, err := fast.WaitAny(ctx, []driver.Node{e.node, v.Blocker})
+		if err == nil && i == 0 {
+			e.vanishUnasked()
+			return false, e.over()
+		}
+		return e.outlived(ctx, v, err)
+	}
+	e.startGuard()
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.wakeWith(cancel)
+	defer e.wakeWith(nil)
+	return e.outlived(ctx, v, e.session.Driver().WaitDelete(wait, v.Blocker))
+}
+
+// outlived judges the end of a wait for the blocker.
+func (e *Entry) outlived(ctx context.Context, v Verdict, err error) (granted bool, _ error) {
+	if err == nil {
+		return v.Last, nil
+	}
+	if over := e.over(); over != nil {
+		return false, over // which is what ended the wait, whatever it says
+	}
+	if ctx.Err() != nil {
+		return false, driver.ContextError(ctx)
+	}
+	if driver.Transient(err) {
+		return false, e.pause(ctx)
+	}
+	return false, err
+}
+
+// pause lets a store that answers a watch with an error breathe before the
+// line is looked at again.
+func (e *Entry) pause(ctx context.Context) error {
+	timer := time.NewTimer(pauseAfterBrokenWatch/2 + rand.N(pauseAfterBrokenWatch))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-e.session.Done():
+		return e.session.Err()
+	case <-ctx.Done():
+		return driver.ContextError(ctx)
+	}
+}
+
+const pauseAfterBrokenWatch = 100 * time.Millisecond
+
+// wakeWith sets what ends the wait under way when the entry vanishes.
+func (e *Entry) wakeWith(cancel context.CancelFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wake = cancel
+	if e.removed != nil && cancel != nil { // just before
+		cancel()
+	}
+}
+
+// outliveLocal waits for an entry of this process and session. Its end is
+// known here as soon as the store has acknowledged it, with no watch and no
+// request.
+func (e *Entry) outliveLocal(ctx context.Context, v Verdict, p *Entry) (bool, error) {
+	e.startGuard()
+	select {
+	case <-p.gone:
+		// p sets granted before it can leave. If somebody else removed it, our
+		// own may be gone with it: then look.
+		return p.wasRemoved() == nil && (v.Last || v.Exclusive && p.granted.Load()), nil
+	case <-e.gone: // deleted by somebody else: e does not leave while it waits
+		return false, e.over()
+	case <-e.session.Done():
+		return false, e.session.Err()
+	case <-ctx.Done():
+		return false, driver.ContextError(ctx)
+	}
+}

@@ -1,0 +1,14 @@
+// Package mutex is a lock between processes: fair, fenced, and honest about its
+// loss.
+//
+//	held, err := mutex.New(client, "deploy").Lock(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	defer held.Unlock(ctx)
+//	err = work(held.Context(), held.Token())
+//
+// Whoever holds it is told by its context when it is lost, before anybody else
+// can have it. A process that is paused cannot be told in time; against that
+// there is the token, which a resource can compare (see coord.Hold.Token).
+package mutex

@@ -1,0 +1,320 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/recipes/mutex"
+)
+
+// The holder learns of its loss before the next in line has the lock, whichever
+// way it is cut off, and its lock cannot be released or re-entered any more.
+func TestLossIsToldBeforeTheHandover(t *testing.T) {
+	for name, cut := range map[string]func(*mem.Link){
+		"frozen both ways": func(l *mem.Link) { l.Freeze(mem.Both) },
+		"frozen up":        func(l *mem.Link) { l.Freeze(mem.Up) },
+		"frozen down":      func(l *mem.Link) { l.Freeze(mem.Down) },
+		"black hole":       func(l *mem.Link) { l.Blackhole(mem.Both) },
+		"refused":          func(l *mem.Link) { l.Cut() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b := w.client(), w.client()
+				held := a.lock()
+				next := b.locking(w.ctx)
+				cut(a.conn.Link())
+				// What runs here has ended before the lock is given away, in
+				// the order of events and not only of clocks.
+				told := make(chan time.Time, 1)
+				stop := context.AfterFunc(held.Context(), func() { told <- time.Now() })
+				defer stop()
+				<-next.over
+				at := <-told
+				if next.err != nil || held.Context().Err() == nil || next.at.Before(at) {
+					t.Fatalf("the lock was granted at %v, %v; the holder was told at %v", next.at, next.err, at)
+				}
+				w.lost(held, coord.ErrSessionLost)
+				second := next.granted()
+				if second.Token() <= held.Token() {
+					t.Errorf("token %d after %d", second.Token(), held.Token())
+				}
+				_, err := a.mutex().Lock(context.WithoutCancel(held.Context()))
+				w.is(err, coord.ErrNotHeld)
+				w.is(held.Unlock(w.ctx), coord.ErrSessionLost)
+				if second.Err() != nil {
+					t.Errorf("the second holder lost the lock: %v", second.Err())
+				}
+				w.unlock(second)
+				if err := a.conn.Link().Heal(); err != nil {
+					t.Fatal(err)
+				}
+				w.unlock(a.lock()) // with a new session
+			})
+		})
+	}
+}
+
+// A process that was paused learns of its loss from the first thing it asks,
+// before any timer of its has run.
+func TestErrAsksTheClock(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		held := a.lock()
+		w.store.Expire(held.Session().ID())
+		a.conn.Link().Freeze(mem.Both)
+		time.Sleep(2 * ttl)
+		w.is(held.Err(), coord.ErrSessionLost)
+	})
+}
+
+func TestWaiterWhoseSessionIsLostFailsAndIsNeverGranted(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held := a.lock()
+		session, err := b.Session(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := b.locking(w.ctx)
+		w.store.Expire(session.ID())
+		time.Sleep(ttl)
+		waiting.failed(coord.ErrSessionLost)
+		w.unlock(held)
+		w.unlock(b.lock()) // the client goes on with a new session
+		again, err := b.Session(w.ctx)
+		if err != nil || again.ID() == session.ID() || session.Err() == nil {
+			t.Errorf("session %v after %v: %v; want another, and the first to stay lost", again.ID(), session.ID(), err)
+		}
+	})
+}
+
+func TestDedicatedSessionIsNotReplaced(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		s, err := a.NewSession(w.ctx, 3*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := a.mutex(coord.WithSession(s))
+		held, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared := a.lockOther()
+		w.store.Expire(s.ID())
+		time.Sleep(3 * time.Second)
+		w.lost(held, coord.ErrSessionLost)
+		if shared.Err() != nil {
+			t.Errorf("the shared session was lost with the dedicated one: %v", shared.Err())
+		}
+		_, err = m.Lock(w.ctx)
+		w.is(err, coord.ErrSessionLost)
+		w.unlock(shared)
+	})
+}
+
+func (c *client) lockOther() *mutex.Held {
+	c.w.Helper()
+	held, err := mutex.New(c.Client, "other").Lock(c.w.ctx)
+	if err != nil {
+		c.w.Fatal(err)
+	}
+	return held
+}
+
+func TestLostReplyMakesOneEntry(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		if _, err := a.Session(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			a.conn.Link().DropNextReply(mem.OpCreate)
+		}
+		held := a.lock()
+		w.nodes(1)
+		w.unlock(held)
+		w.nodes(0)
+	})
+}
+
+// The create is on its way when the caller gives up, and lands long after.
+func TestLateCreateLeavesNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		if _, err := a.Session(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		late := a.conn.Link().Hold(mem.OpCreate)
+		ctx, cancel := context.WithCancel(w.ctx)
+		lock := a.locking(ctx)
+		<-late.Caught()
+		cancel()
+		lock.failed(context.Canceled)
+		again := a.lock() // while the first request still is on its way
+		late.Release()
+		w.nodes(1)
+		w.unlock(again)
+		w.nodes(0)
+		w.unlock(b.lock())
+	})
+}
+
+// The create arrived, the caller gave up, and the abandoning fails at first.
+func TestAbandonIsRetried(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		if _, err := a.Session(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		link := a.conn.Link()
+		link.Freeze(mem.Down)
+		ctx, cancel := context.WithCancel(w.ctx)
+		lock := a.locking(ctx)
+		w.nodes(1)
+		cancel()
+		lock.failed(context.Canceled)
+		for range 3 {
+			link.LoseNextRequest(mem.OpAbandon)
+		}
+		link.Thaw(mem.Down)
+		time.Sleep(ttl / 3)
+		w.nodes(0)
+		w.unlock(a.lock())
+	})
+}
+
+// An operator deletes the holder's entry, or a waiter's.
+func TestRemovedEntryIsTold(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.client(), w.client(), w.client()
+		held := a.lock()
+		second, third := b.locking(w.ctx), c.locking(w.ctx)
+		nodes := w.nodes(3)
+		w.store.Remove(namespace, "mutex:m", nodes[1].Key)
+		time.Sleep(time.Second)
+		second.failed(coord.ErrRemoved)
+		third.blocked()
+		w.store.Remove(namespace, "mutex:m", nodes[0].Key)
+		time.Sleep(time.Second)
+		w.lost(held, coord.ErrRemoved)
+		w.is(held.Unlock(w.ctx), coord.ErrRemoved)
+		_, err := a.mutex().Lock(context.WithoutCancel(held.Context()))
+		w.is(err, coord.ErrNotHeld)
+		w.unlock(third.granted())
+		w.nodes(0)
+	})
+}
+
+// The same among waiters of one process, who hear of each other directly.
+func TestRemovedEntriesOfOneProcess(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		held := a.lock()
+		second, third := a.locking(w.ctx), a.locking(w.ctx)
+		nodes := w.nodes(3)
+		w.store.Remove(namespace, "mutex:m", nodes[1].Key)
+		time.Sleep(time.Second)
+		second.failed(coord.ErrRemoved)
+		third.blocked()
+		w.unlock(held)
+		w.unlock(third.granted())
+
+		held = a.lock()
+		waiting := a.locking(w.ctx)
+		w.store.RemoveDir(namespace, "mutex:m")
+		time.Sleep(time.Second)
+		w.lost(held, coord.ErrRemoved)
+		waiting.failed(coord.ErrRemoved)
+		w.unlock(a.lock())
+	})
+}
+
+func TestDeadlineWithAFrozenStore(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		held := a.lock()
+		link := a.conn.Link()
+		link.Freeze(mem.Both)
+		start := time.Now()
+		within := func(what string, call func(context.Context) error) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			defer cancel()
+			from := time.Now()
+			w.is(call(ctx), context.DeadlineExceeded)
+			if d := time.Since(from); d > time.Second {
+				t.Errorf("%s took %v under a ctx of a second", what, d)
+			}
+		}
+		m := a.mutex()
+		within("Lock", func(ctx context.Context) error { _, err := m.Lock(ctx); return err })
+		within("TryLock", func(ctx context.Context) error { _, err := m.TryLock(ctx); return err })
+		within("Contenders", func(ctx context.Context) error { _, err := m.Contenders(ctx); return err })
+		within("Unlock", held.Unlock)
+		within("Do", func(ctx context.Context) error {
+			return m.Do(ctx, func(context.Context, uint64) error { panic("called") })
+		})
+		within("Lock without a session", func(ctx context.Context) error {
+			fresh := w.client()
+			fresh.conn.Link().Freeze(mem.Both)
+			_, err := fresh.mutex().Lock(ctx)
+			return err
+		})
+		if time.Since(start) > ttl {
+			t.Error("took longer than the session lives")
+		}
+		if err := link.Heal(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(ttl)
+		w.nodes(0)
+	})
+}
+
+func TestCloseEndsHoldsAndWaits(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held := a.lock()
+		waiting := b.locking(w.ctx)
+		same := a.locking(w.ctx)
+		if err := b.Close(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		waiting.failed(coord.ErrClosed)
+		if err := a.Close(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		same.failed(coord.ErrClosed)
+		w.lost(held, coord.ErrClosed)
+		_, err := a.mutex().Lock(w.ctx)
+		w.is(err, coord.ErrClosed)
+		w.nodes(0)
+	})
+}
+
+// A close with the store out of reach ends when its ctx does, and everything
+// local with it.
+func TestCloseWithAFrozenStore(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		held := a.lock()
+		a.conn.Link().Freeze(mem.Both)
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := a.Client.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v", err)
+		}
+		if d := time.Since(start); d != time.Second {
+			t.Errorf("Close took %v under a ctx of a second", d)
+		}
+		w.lost(held, coord.ErrClosed)
+		time.Sleep(ttl)
+		w.nodes(0)
+	})
+}

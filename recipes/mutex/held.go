@@ -1,0 +1,52 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// Held is a lock that is held, until Unlock or until it is lost. Its Context
+// ends in both cases. All methods are safe for concurrent use.
+type Held struct {
+	*coord.Hold
+	entry *queue.Entry
+}
+
+func held(e *queue.Entry, h *coord.Hold, err error) (*Held, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Held{h, e}, nil
+}
+
+// Unlock ends the hold and lets the next in line have the lock. Its context is
+// cancelled first.
+//
+// It is idempotent. After an error the lock is being released in the
+// background, and calling Unlock again waits for that; ctx bounds the call and
+// not the releasing, so Unlock under a ctx that has ended releases all the
+// same. Only this hold is released: a late Unlock never frees a later holder's
+// lock. If the lock had been lost before, the error Is coord.ErrNotHeld.
+func (h *Held) Unlock(ctx context.Context) error {
+	return h.entry.Release(ctx, h.Hold)
+}
+
+// do runs fn and unlocks, whichever way fn ends.
+func (h *Held) do(ctx context.Context, fn func(context.Context, uint64) error) (err error) {
+	work, cancel := context.WithCancelCause(h.Context())
+	stop := context.AfterFunc(ctx, func() { cancel(driver.ContextError(ctx)) })
+	defer func() {
+		stop()
+		cancel(nil)
+		// An unlock that is merely unconfirmed is no failure of fn's work: it
+		// goes on. A loss is.
+		if unlock := h.Unlock(ctx); errors.Is(unlock, coord.ErrNotHeld) {
+			err = errors.Join(err, unlock)
+		}
+	}()
+	return fn(work, h.Token())
+}

@@ -1,0 +1,274 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/recipes/mutex"
+)
+
+func TestFirstComeFirstServed(t *testing.T) {
+	bubble(t, func(w *world) {
+		clients := []*client{w.client(), w.client(), w.client()}
+		first := clients[0].lock()
+		var line []*attempt
+		for i := range 9 { // some wait for an entry of their own process, some for another's
+			line = append(line, clients[i%4%3].locking(w.ctx))
+		}
+		w.nodes(10)
+		token := first.Token()
+		w.unlock(first)
+		for i, a := range line {
+			held := a.granted()
+			if held.Token() <= token {
+				t.Errorf("grant %d has token %d after %d", i, held.Token(), token)
+			}
+			token = held.Token()
+			if i+1 < len(line) {
+				line[i+1].blocked()
+			}
+			w.unlock(held)
+		}
+		w.nodes(0)
+	})
+}
+
+func TestTokensRiseOverAnEmptyLine(t *testing.T) {
+	bubble(t, func(w *world) {
+		c := w.client()
+		var last uint64
+		for range 5 {
+			held := c.lock()
+			if held.Token() <= last {
+				t.Fatalf("token %d after %d", held.Token(), last)
+			}
+			last = held.Token()
+			w.unlock(held)
+			w.store.RemoveDir(namespace, "mutex:m")
+		}
+	})
+}
+
+func TestWaiterThatGivesUpLeavesNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.client(), w.client(), w.client()
+		first := a.lock()
+		ctx, cancel := context.WithCancelCause(w.ctx)
+		reason := errors.New("bored")
+		second := b.locking(ctx)
+		third := c.locking(w.ctx)
+		cancel(reason)
+		second.failed(context.Canceled)
+		w.is(second.err, reason)
+		w.nodes(2)
+		third.blocked() // it has a new one ahead, and that one holds
+		w.unlock(first)
+		w.unlock(third.granted())
+	})
+}
+
+func TestDeadlineEndsTheWaitAndNotTheHold(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		ctx, cancel := context.WithTimeout(context.WithValue(w.ctx, key{}, "v"), ttl)
+		defer cancel()
+		held, err := a.mutex().Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := held.Context().Value(key{}); v != "v" {
+			t.Errorf("the hold's context has lost a value: %v", v)
+		}
+		if _, ok := held.Context().Deadline(); ok {
+			t.Error("the hold's context has the deadline of the acquire")
+		}
+		second := b.locking(ctx)
+		<-ctx.Done()
+		second.failed(context.DeadlineExceeded)
+		if held.Err() != nil {
+			t.Errorf("the hold ended with the ctx it was acquired under: %v", held.Err())
+		}
+		w.unlock(held)
+	})
+}
+
+type key struct{}
+
+func TestTryLock(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held, err := a.mutex().TryLock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			got, err := b.mutex().TryLock(w.ctx)
+			w.is(err, coord.ErrBusy)
+			if got != nil {
+				t.Error("TryLock returned a hold beside its error")
+			}
+			w.nodes(1)
+		}
+		w.unlock(held)
+		held, err = b.mutex().TryLock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.unlock(held)
+	})
+}
+
+// Somebody joins between TryLock's look and its own joining.
+func TestTryLockOvertakenLeavesNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		w.is(nil, nil)
+		if _, err := b.Session(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		late := b.conn.Link().Hold("create")
+		var err error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, err = b.mutex().TryLock(w.ctx)
+		}()
+		<-late.Caught()
+		held := a.lock()
+		late.Release()
+		<-done
+		w.is(err, coord.ErrBusy)
+		w.nodes(1)
+		w.unlock(held)
+	})
+}
+
+func TestContendersSayWhoTheyAre(t *testing.T) {
+	bubble(t, func(w *world) {
+		conn := w.store.Open(namespace)
+		named, err := coord.New(conn, coord.Config{Owner: coord.Owner{Name: "billing", Labels: map[string]string{"zone": "b"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer named.Close(context.Background())
+		held, err := mutex.New(named, "m").Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := w.client()
+		waiting := other.locking(w.ctx)
+		w.store.PutForeign(namespace, "mutex:m", "somebody-elses")
+
+		c, err := w.client().mutex().Contenders(w.ctx)
+		if err != nil || len(c.Holders) != 1 || len(c.Waiters) != 1 {
+			t.Fatalf("%+v, %v; want a holder and a waiter", c, err)
+		}
+		h := c.Holders[0]
+		if h.Owner.Name != "billing" || h.Owner.Labels["zone"] != "b" || h.Owner.PID == 0 || h.Token != held.Token() ||
+			h.Session != held.Session().ID() || h.Since.IsZero() || h.Key == "" {
+			t.Errorf("the holder shows as %+v", h)
+		}
+		if got := c.Waiters[0].Owner.PID; got != other.Owner().PID {
+			t.Errorf("the waiter shows with pid %d", got)
+		}
+		w.unlock(held)
+		w.unlock(waiting.granted())
+		w.store.RemoveDir(namespace, "mutex:m")
+	})
+}
+
+func TestInvalidNameShowsInEveryCall(t *testing.T) {
+	bubble(t, func(w *world) {
+		for _, name := range []string{"", strings.Repeat("x", 256)} {
+			m := mutex.New(w.client().Client, name)
+			_, err1 := m.Lock(w.ctx)
+			_, err2 := m.TryLock(w.ctx)
+			_, err3 := m.Contenders(w.ctx)
+			err4 := m.Do(w.ctx, func(context.Context, uint64) error { panic("called") })
+			for _, err := range []error{err1, err2, err3, err4} {
+				w.is(err, coord.ErrInvalid)
+			}
+		}
+	})
+}
+
+func TestDifferentNamesAreDifferentLocks(t *testing.T) {
+	bubble(t, func(w *world) {
+		c := w.client()
+		for _, name := range []string{"a", "a/b", "a%2Fb", "a/", ".", "..", "A", "å", "\x00", strings.Repeat("x", 255)} {
+			held, err := mutex.New(c.Client, name).TryLock(w.ctx)
+			if err != nil {
+				t.Fatalf("%q: %v", name, err)
+			}
+			defer held.Unlock(w.ctx)
+		}
+	})
+}
+
+// Neither a waiter of the same process nor the release costs more than they
+// must: one request to join, one to leave, none to hand over.
+func TestRoundTrips(t *testing.T) {
+	bubbleOver(t, false, func(w *world) {
+		counted := &counter{Conn: w.store.Open(namespace)}
+		client, err := coord.New(counted, coord.Config{SessionTTL: coord.Duration(ttl)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close(context.Background())
+		m := mutex.New(client, "m")
+		held, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted.want(t, "acquire free", 1)
+		w.unlock(held)
+		counted.want(t, "release", 1)
+
+		other := w.client()
+		for _, holder := range []*mutex.Mutex{m, other.mutex()} {
+			held, err = holder.Lock(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counted.n.Store(0)
+			var next *mutex.Held
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				next, err = m.Lock(w.ctx)
+			}()
+			synctest.Wait()
+			counted.want(t, "joining the line", 1)
+			w.unlock(held)
+			<-done
+			if err != nil {
+				t.Fatal(err)
+			}
+			if holder == m {
+				counted.want(t, "release and handoff in one process", 1)
+			} else {
+				counted.want(t, "handoff from the head of the line", 0)
+			}
+			w.unlock(next)
+		}
+	})
+}
+
+func TestSessionOfAnotherClientIsRefused(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		s, err := b.Session(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.mutex(coord.WithSession(s)).Lock(w.ctx)
+		w.is(err, coord.ErrInvalid)
+	})
+}
+
+var _ driver.Conn = (*counter)(nil)

@@ -1,0 +1,171 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/recipes/mutex"
+)
+
+func TestReentry(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		outer := a.lock()
+		inner, err := a.mutex().Lock(outer.Context()) // another value of the same name
+		if err != nil {
+			t.Fatal(err)
+		}
+		third, err := a.mutex().TryLock(inner.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inner.Token() != outer.Token() || third.Token() != outer.Token() {
+			t.Error("a re-entered lock has another token")
+		}
+		w.nodes(1)
+		next := b.locking(w.ctx)
+		w.unlock(third)
+		w.unlock(inner)
+		w.unlock(inner)
+		next.blocked()
+		w.lost(inner, coord.ErrReleased)
+		if outer.Err() != nil {
+			t.Errorf("the inner unlock ended the outer hold: %v", outer.Err())
+		}
+		w.unlock(outer)
+		w.unlock(next.granted())
+	})
+}
+
+// The lock is free when each has been unlocked, in any order.
+func TestOuterMayUnlockFirst(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		outer := a.lock()
+		inner, err := a.mutex().Lock(outer.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := b.locking(w.ctx)
+		w.unlock(outer)
+		next.blocked()
+		if inner.Err() != nil {
+			t.Errorf("the outer unlock ended the inner hold: %v", inner.Err())
+		}
+		_, err = a.mutex().Lock(outer.Context())
+		w.is(err, coord.ErrNotHeld)
+		w.unlock(inner)
+		w.unlock(next.granted())
+	})
+}
+
+func TestContextSpeaksOnlyForItsLockAndClient(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held := a.lock()
+		other, err := mutex.New(a.Client, "other").Lock(held.Context())
+		if err != nil || other.Token() == held.Token() {
+			t.Fatalf("another lock under the same context: %v", err)
+		}
+		inner, err := a.mutex().Lock(other.Context()) // speaks for both
+		if err != nil || inner.Token() != held.Token() {
+			t.Fatalf("the first lock under the second's context: %v", err)
+		}
+		_, err = b.mutex().TryLock(held.Context())
+		w.is(err, coord.ErrBusy)
+		for _, h := range []*mutex.Held{inner, other, held} {
+			w.unlock(h)
+		}
+	})
+}
+
+// A context that outlives a hold that was released is an ordinary context.
+func TestDetachedContextOfAReleasedHoldWaitsItsTurn(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held := a.lock()
+		detached := context.WithoutCancel(held.Context())
+		w.unlock(held)
+		second := b.lock()
+		again := a.locking(detached)
+		again.blocked()
+		w.unlock(second)
+		w.unlock(again.granted())
+	})
+}
+
+func TestDo(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		oops := errors.New("oops")
+		err := a.mutex().Do(w.ctx, func(ctx context.Context, token uint64) error {
+			if token == 0 {
+				t.Error("no token")
+			}
+			_, err := b.mutex().TryLock(w.ctx)
+			w.is(err, coord.ErrBusy)
+			if err := a.mutex().Do(ctx, func(context.Context, uint64) error { return nil }); err != nil {
+				t.Errorf("Do in Do: %v", err)
+			}
+			return oops
+		})
+		if err != oops {
+			t.Errorf("Do returned %v; want fn's error as it is", err)
+		}
+		w.nodes(0)
+	})
+}
+
+func TestDoUnlocksWhenItsFunctionPanics(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		func() {
+			defer func() {
+				if r := recover(); r != "boom" {
+					t.Errorf("recovered %v", r)
+				}
+			}()
+			_ = a.mutex().Do(w.ctx, func(context.Context, uint64) error { panic("boom") })
+		}()
+		w.nodes(0)
+	})
+}
+
+func TestDoReportsALossAlthoughItsFunctionSucceeds(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		err := a.mutex().Do(w.ctx, func(ctx context.Context, _ uint64) error {
+			s, err := a.Session(w.ctx)
+			if err != nil {
+				return err
+			}
+			w.store.Expire(s.ID())
+			<-ctx.Done()
+			w.is(context.Cause(ctx), coord.ErrSessionLost)
+			return nil
+		})
+		w.is(err, coord.ErrNotHeld)
+		w.is(err, coord.ErrSessionLost)
+	})
+}
+
+func TestDoEndsWithItsContext(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		err := a.mutex().Do(ctx, func(ctx context.Context, _ uint64) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, coord.ErrNotHeld) {
+			t.Errorf("Do returned %v; want the end of its ctx and no loss", err)
+		}
+		synctest.Wait()
+		w.unlock(b.lock())
+	})
+}
