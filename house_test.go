@@ -21,7 +21,7 @@ const module = "github.com/coordkit/coordkit"
 var layers = map[string][]string{
 	"coord/driver":         {},
 	"coord/driver/lease":   {"coord/driver"},
-	"coord":                {"coord/driver"},
+	"coord":                {"coord/driver", "coord/driver/lease"},
 	"internal/queue":       {"coord", "coord/driver", "coord/driver/lease"},
 	"recipes":              {"internal/queue", "coord", "coord/driver"},
 	"drivers":              {"coord/driver", "coord/driver/lease"},
@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"conformance/internal": {"conformance", "drivers/mem", "coord/driver", "coord/driver/lease"},
 	"internal/testserver":  {"internal/testserver"},
 	"internal/report":      {},
+	"internal/storetest":   {},
 	"examples":             {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},
 }
 

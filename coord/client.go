@@ -41,15 +41,15 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 		c.SessionTTL = Duration(DefaultSessionTTL)
 	}
 	if err := checkTTL(time.Duration(c.SessionTTL), driver.Opener{}); err != nil {
-		return nil, fmt.Errorf("coord: %w", err)
+		return nil, fmt.Errorf("coordkit: %w", err)
 	}
 	if missing := c.Require &^ conn.Caps(); missing != 0 {
-		return nil, fmt.Errorf("coord: %w: the store has not the required capabilities %s; it has %s",
+		return nil, fmt.Errorf("coordkit: %w: the store has not the required capabilities %s; it has %s",
 			ErrUnsupported, missing, conn.Caps())
 	}
 	owner, err := c.Owner.identify()
 	if err != nil {
-		return nil, fmt.Errorf("coord: %w", err)
+		return nil, fmt.Errorf("coordkit: %w", err)
 	}
 	log := c.Logger
 	if log == nil {

@@ -27,8 +27,9 @@ const (
 // its tags, and from the environment by FromEnv.
 //
 // Most settings can stand in the URL's query as well, by the same names, as
-// "etcd://db1,db2/myapp?session_ttl=10s&tls_ca=/etc/ca.pem". A setting that
-// is given in both places with different values is refused.
+// "etcd://db1,db2/myapp?session_ttl=10s&tls_ca=/etc/ca.pem". What the URL says
+// goes before what is set here: a program sets its defaults in Config and takes
+// the URL from whoever runs it.
 type Config struct {
 	// URL is scheme://[user@]host[:port][,host[:port]…]/[namespace][?parameter=value&…].
 	URL string `json:"url" yaml:"url"`
@@ -82,11 +83,12 @@ func Open(ctx context.Context, url string) (*Client, error) {
 
 // Open connects to the store. ctx bounds the connecting and not the client.
 // What is wrong in the configuration is an error that Is ErrInvalid and lists
-// what is valid. An unreachable store may show only at the first use.
+// what is valid. An unreachable store may show only at the first use: whoever
+// wants to know at the start calls Client.Session.
 func (c Config) Open(ctx context.Context) (*Client, error) {
 	c, opener, target, err := c.resolve()
 	if err != nil {
-		return nil, fmt.Errorf("coord: %w", err)
+		return nil, fmt.Errorf("coordkit: %w", err)
 	}
 	conn, err := opener.Open(ctx, target)
 	if err != nil {

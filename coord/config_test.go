@@ -105,7 +105,6 @@ func TestWrongConfigurationIsExplained(t *testing.T) {
 		{"a fragment", coord.Config{URL: "full://a/n#x"}, []string{"fragment"}},
 		{"an empty segment", coord.Config{URL: "full://a/x//y"}, []string{"empty segment"}},
 		{"a long namespace", coord.Config{URL: "full://a", Namespace: strings.Repeat("n", 256)}, []string{"256 bytes", "at most 255"}},
-		{"two namespaces", coord.Config{URL: "full://a/x", Namespace: "y"}, []string{`"x" in the URL`, `"y" beside`}},
 		{"unknown parameter", coord.Config{URL: "full://a?ttl=1s"}, []string{`"ttl"`, "session_ttl", "tls_ca", "dial_timeout", "dc"}},
 		{"parameter of another store", coord.Config{URL: "local://?tls_ca=x"}, []string{`"tls_ca"`, "local takes session_ttl, require"}},
 		{"parameter twice", coord.Config{URL: "full://a?dc=x&dc=y"}, []string{"dc", "2 times"}},
@@ -115,7 +114,6 @@ func TestWrongConfigurationIsExplained(t *testing.T) {
 		{"TTL too short", coord.Config{URL: "full://a?session_ttl=1s"}, []string{"session_ttl 1s", "2s to 1h0m0s"}},
 		{"TTL too long", coord.Config{URL: "full://a", SessionTTL: coord.Duration(2 * time.Hour)}, []string{"2h0m0s", "2s to 1h0m0s"}},
 		{"negative TTL", coord.Config{URL: "local://", SessionTTL: -1}, []string{"at least 1ms"}},
-		{"TTL given twice", coord.Config{URL: "full://a?session_ttl=3s", SessionTTL: coord.Duration(4 * time.Second)}, []string{"session_ttl", "3s", "4s"}},
 		{"unknown capability", coord.Config{URL: "full://a?require=magic"}, []string{`"magic"`, "shared"}},
 		{"TLS for a store without", coord.Config{URL: "local://", TLS: true}, []string{"tls is set", "local does not"}},
 		{"malformed TLS switch", coord.Config{URL: "full://a?tls=maybe"}, []string{`"maybe"`, "true or false"}},
@@ -130,7 +128,6 @@ func TestWrongConfigurationIsExplained(t *testing.T) {
 		{"password in the URL", coord.Config{URL: "full://u:hunter2@a"}, []string{"password_file"}},
 		{"password in pieces", coord.Config{URL: "full://u:hun/ter2@a"}, []string{"malformed"}},
 		{"password with a colon", coord.Config{URL: "full://u:hunter2:@a:x"}, []string{"password"}},
-		{"two users", coord.Config{URL: "full://u@a", Username: "v"}, []string{"username", `"u"`, `"v"`}},
 	}
 	t.Setenv("PROBE_SECRET", "hunter2")
 	for _, tt := range tests {
@@ -179,6 +176,16 @@ func TestSettingsOfURLAndDriverAreSplit(t *testing.T) {
 	}
 	if p.got.TLS == nil || p.got.TLS.ServerName != "db" {
 		t.Errorf("the driver got TLS %v", p.got.TLS)
+	}
+}
+
+// What the URL says goes before what the program has set.
+func TestURLGoesBeforeTheRest(t *testing.T) {
+	p := newProbe()
+	err := p.open(coord.Config{URL: "full://u@a/x?session_ttl=3s&tls_server_name=db", Namespace: "y", Username: "v",
+		SessionTTL: coord.Duration(100 * time.Hour), TLSServerName: "other"})
+	if !errors.Is(err, errProbe) || p.got.Namespace != "x" || p.got.Username != "u" || p.got.TLS.ServerName != "db" {
+		t.Errorf("%v; the driver got %+v", err, p.got)
 	}
 }
 

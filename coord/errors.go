@@ -53,3 +53,10 @@ var (
 	// ErrBusy: a call that does not wait would have had to.
 	ErrBusy = errors.New("held by another")
 )
+
+// Lost reports whether err says that a hold or a place in a line was lost, as
+// opposed to given up: whoever still wants it has to acquire it again. It is
+// true for ErrSessionLost and ErrRemoved.
+func Lost(err error) bool {
+	return errors.Is(err, ErrSessionLost) || errors.Is(err, ErrRemoved)
+}

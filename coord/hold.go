@@ -1,11 +1,16 @@
 package coord
 
-import "context"
+import (
+	"context"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
 
 // Hold is what an acquire gives: the proof, as far as a distributed system can
 // give one, of holding a lock, a permit or a leadership. Recipes embed it in
 // what they return. All methods are safe for concurrent use.
 type Hold struct {
+	what    string
 	session *Session
 	token   uint64
 	ctx     holdContext
@@ -32,17 +37,18 @@ func (c *holdContext) Value(key any) any {
 }
 
 // NewHold makes a hold that lasts while session does, or until End. It is for
-// authors of recipes. Its context keeps the values of ctx, but not its
-// deadline or cancellation, for those bounded the acquire.
-func NewHold(ctx context.Context, session *Session, token uint64) *Hold {
-	h := &Hold{session: session, token: token}
+// authors of recipes; what names the thing held, for errors. Its context keeps
+// the values of ctx, but not its deadline or cancellation, for those bounded
+// the acquire.
+func NewHold(ctx context.Context, what string, session *Session, token uint64) *Hold {
+	h := &Hold{what: what, session: session, token: token}
 	h.ctx.values = ctx
 	h.ctx.Context, h.cancel = context.WithCancelCause(session.holds)
 	return h
 }
 
 // lost says that what was held is not any more, and why.
-func lost(why error) error { return &Error{Op: "hold", Kind: ErrNotHeld, Err: why} }
+func lost(what string, why error) error { return &Error{Op: what, Kind: ErrNotHeld, Err: why} }
 
 // Context lives as long as the hold: it is cancelled when the hold is lost,
 // before anybody else can acquire, and when it is released. Work that needs the
@@ -51,7 +57,7 @@ func lost(why error) error { return &Error{Op: "hold", Kind: ErrNotHeld, Err: wh
 func (h *Hold) Context() context.Context { return &h.ctx }
 
 // Token is the fencing token: it rises strictly from grant to grant of one
-// lock, for ever. A resource that is given the token with every write, and
+// lock, for ever, with gaps. A resource that is given the token with every write, and
 // refuses any lower than the highest it has seen, is safe even from a holder
 // that was paused and does not yet know that it has lost the lock.
 func (h *Hold) Token() uint64 { return h.token }
@@ -67,10 +73,22 @@ func (h *Hold) Done() <-chan struct{} { return h.ctx.Done() }
 func (h *Hold) Err() error {
 	if h.ctx.Err() == nil {
 		if err := h.session.Err(); err != nil {
-			h.cancel(lost(err))
+			h.cancel(lost(h.what, err))
 		}
 	}
 	return context.Cause(&h.ctx)
+}
+
+// Within returns a context for work that needs both the hold and ctx: it ends
+// with whichever ends first, with that one's cause, and carries the values of
+// the hold's context. The caller calls cancel when the work is done.
+func (h *Hold) Within(ctx context.Context) (work context.Context, cancel context.CancelFunc) {
+	work, end := context.WithCancelCause(h.Context())
+	stop := context.AfterFunc(ctx, func() { end(driver.ContextError(ctx)) })
+	return work, func() {
+		stop()
+		end(context.Canceled)
+	}
 }
 
 // Session is the session that the hold is bound to.
@@ -82,5 +100,5 @@ func (h *Hold) End(why error) {
 	if why == nil {
 		why = ErrReleased
 	}
-	h.cancel(lost(why))
+	h.cancel(lost(h.what, why))
 }

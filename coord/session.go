@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
 // Session is a lease in the store, kept alive while the client can reach it.
@@ -51,22 +52,35 @@ func (s *Session) watch() {
 	defer s.hurry()
 	<-s.ds.Done()
 	why := s.ds.Err()
-	s.endHolds(lost(why)) // and returns when every context below has ended
+	s.endHolds(lost("hold", why)) // and returns when every context below has ended
 	s.end(why)
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
 	if !errors.Is(why, ErrClosed) {
 		s.client.log.Warn("session lost", zap.String("session", s.ds.ID()), zap.Error(why))
-		// The store may not know yet that the session is over: its clock
-		// started later than ours, or the way to it is open again. Telling it
-		// frees what others wait for; after the TTL there is nothing to tell.
-		ctx, cancel := context.WithTimeout(s.farewell, s.ds.TTL())
-		_ = s.ds.Close(ctx)
-		cancel()
+		s.sayFarewell()
 	}
 	s.work.Wait() // all of it ends with s.ctx
 	s.client.forget(s)
+}
+
+// sayFarewell tells the store that the session is over. It may not know yet:
+// its clock started later than ours, or the way to it is open again. Telling it
+// frees what others wait for; after the TTL there is nothing to tell.
+//
+// The work that was told of the loss gets the time to stop that it would have
+// had until the lease ran out in the store.
+func (s *Session) sayFarewell() {
+	grace := time.NewTimer(lease.Margin(s.ds.TTL()))
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+	case <-s.farewell.Done(): // Close has told the store
+	}
+	ctx, cancel := context.WithTimeout(s.farewell, s.ds.TTL())
+	defer cancel()
+	_ = s.ds.Close(ctx)
 }
 
 // ID names the session in the store.

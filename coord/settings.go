@@ -65,19 +65,7 @@ func text(name string, accepted func(driver.Opener) bool, field func(*Config) *s
 		accepted}
 }
 
-// merge sets the setting to v, unless it was set to something else before.
-func (s setting) merge(c *Config, v string) error {
-	before := s.get(c)
-	if err := s.set(c, v); err != nil {
-		return fmt.Errorf("parameter %s: %w", s.name, err)
-	}
-	if after := s.get(c); before != "" && after != before {
-		return fmt.Errorf("%w configuration: %s is %q in the URL and %q beside it", ErrInvalid, s.name, after, before)
-	}
-	return nil
-}
-
-// parameters merges the URL's query into c and returns what is left for the
+// parameters puts the URL's query into c and returns what is left for the
 // driver.
 func (c *Config) parameters(query url.Values, scheme string, o driver.Opener) (map[string]string, error) {
 	own := make(map[string]string)
@@ -87,8 +75,8 @@ func (c *Config) parameters(query url.Values, scheme string, o driver.Opener) (m
 		}
 		value := query[name][0]
 		if i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name && s.accepted(o) }); i >= 0 {
-			if err := settings[i].merge(c, value); err != nil {
-				return nil, err
+			if err := settings[i].set(c, value); err != nil {
+				return nil, fmt.Errorf("parameter %s: %w", name, err)
 			}
 			continue
 		}
@@ -147,7 +135,7 @@ func FromEnv(prefix string) (Config, error) {
 		name := prefix + strings.ToUpper(s.name)
 		if v := os.Getenv(name); v != "" {
 			if err := s.set(&c, v); err != nil {
-				return Config{}, fmt.Errorf("coord: environment variable %s: %w", name, err)
+				return Config{}, fmt.Errorf("coordkit: environment variable %s: %w", name, err)
 			}
 		}
 	}

@@ -182,16 +182,8 @@ func hostPort(h, defaultPort string) (string, error) {
 const hostBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 
 func (c Config) namespace(inURL string) (string, error) {
-	own, err := namespaceDir(c.Namespace)
-	if err != nil || strings.Trim(inURL, "/") == "" {
-		return own, err
+	if strings.Trim(inURL, "/") != "" {
+		return namespaceDir(inURL)
 	}
-	path, err := namespaceDir(inURL)
-	if err != nil {
-		return "", err
-	}
-	if c.Namespace != "" && own != path {
-		return "", fmt.Errorf("%w configuration: namespace is %q in the URL and %q beside it", ErrInvalid, path, own)
-	}
-	return path, nil
+	return namespaceDir(c.Namespace)
 }

@@ -21,7 +21,7 @@ func Example() {
 	_, err := mux.Lookup("stone")
 	fmt.Println(err)
 	// Output:
-	// invalid: no driver for scheme "stone"; registered are paper
+	// invalid URL: no driver for scheme "stone"; registered are paper
 }
 
 func ExampleParseCaps() {

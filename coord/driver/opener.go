@@ -115,7 +115,7 @@ func (m *Mux) Lookup(scheme string) (Opener, error) {
 	if s := m.schemesLocked(); len(s) > 0 {
 		known = strings.Join(s, ", ")
 	}
-	return Opener{}, fmt.Errorf("%w: no driver for scheme %q; registered are %s", ErrInvalid, scheme, known)
+	return Opener{}, fmt.Errorf("%w URL: no driver for scheme %q; registered are %s", ErrInvalid, scheme, known)
 }
 
 // Schemes returns the registered schemes, sorted.

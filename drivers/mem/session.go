@@ -29,7 +29,7 @@ type session struct {
 // given time.
 func newSession(c *Conn, l *lessee, sent time.Time) *session {
 	s := &session{conn: c, lessee: l, limit: attempt(l.ttl)}
-	s.lease = lease.Keep(lease.Config{TTL: l.ttl, Sent: sent, Renew: s.renew})
+	s.lease = lease.Keep(lease.Config{Store: scheme, Session: l.id, TTL: l.ttl, Sent: sent, Renew: s.renew})
 	c.store.onLapse(l, func() { _ = s.lease.Err() })
 	return s
 }

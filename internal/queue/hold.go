@@ -22,7 +22,7 @@ type heldKey struct {
 // Reenter, and the values of ctx.
 func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	ctx = context.WithValue(ctx, heldKey{e.queue.client, e.queue.dir}, e)
-	h := coord.NewHold(ctx, e.session, e.node.Token)
+	h := coord.NewHold(ctx, e.queue.what, e.session, e.node.Token)
 	if err := e.over(); err != nil {
 		h.End(err)
 		return nil, h.Err()

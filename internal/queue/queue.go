@@ -16,6 +16,7 @@ import (
 type Queue struct {
 	client  *coord.Client
 	session *coord.Session // nil: the one that the client shares
+	what    string         // the recipe's kind and name, for people
 	dir     string
 	rule    Rule
 	encoder encoder
@@ -29,10 +30,10 @@ func New(client *coord.Client, kind, name string, rule Rule, opts []coord.Recipe
 	for _, opt := range opts {
 		opt(&o)
 	}
-	q := &Queue{client: client, session: o.Session, rule: rule, encoder: newEncoder(client.Owner())}
+	q := &Queue{client: client, session: o.Session, what: fmt.Sprintf("%s %.64q", kind, name), rule: rule, encoder: newEncoder(client.Owner())}
 	q.dir, q.err = coord.Dir(kind, name)
 	if o.Session != nil && o.Session.Client() != client {
-		q.err = fmt.Errorf("%w session: it belongs to another client than the %s %q", coord.ErrInvalid, kind, name)
+		q.err = fmt.Errorf("%w session: it belongs to another client", coord.ErrInvalid)
 	}
 	return q
 }
@@ -113,7 +114,7 @@ func (q *Queue) list(ctx context.Context) ([]driver.Node, error) {
 
 // fail names the queue in an error.
 func (q *Queue) fail(op string, err error) error {
-	return fmt.Errorf("coordkit: %s %s: %w", op, q.dir, err)
+	return fmt.Errorf("coordkit: %s %s: %w", op, q.what, err)
 }
 
 // join makes an entry and returns it with those ahead of it.

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
@@ -53,4 +55,13 @@ func BenchmarkHandoff(b *testing.B) {
 			wg.Wait()
 		})
 	}
+}
+
+func benchClient(b *testing.B) *coord.Client {
+	c, err := coord.New(mem.NewStore().Open("bench"), coord.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close(context.Background()) })
+	return c
 }

@@ -8,6 +8,8 @@
 //	defer held.Unlock(ctx)
 //	err = work(held.Context(), held.Token())
 //
+// Unlock releases also under a ctx that has ended, so deferring it is enough.
+//
 // Whoever holds it is told by its context when it is lost, before anybody else
 // can have it. A process that is paused cannot be told in time; against that
 // there is the token, which a resource can compare (see coord.Hold.Token).

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
 )
 
@@ -37,11 +36,9 @@ func (h *Held) Unlock(ctx context.Context) error {
 
 // do runs fn and unlocks, whichever way fn ends.
 func (h *Held) do(ctx context.Context, fn func(context.Context, uint64) error) (err error) {
-	work, cancel := context.WithCancelCause(h.Context())
-	stop := context.AfterFunc(ctx, func() { cancel(driver.ContextError(ctx)) })
+	work, cancel := h.Within(ctx)
 	defer func() {
-		stop()
-		cancel(nil)
+		cancel()
 		// An unlock that is merely unconfirmed is no failure of fn's work: it
 		// goes on. A loss is.
 		if unlock := h.Unlock(ctx); errors.Is(unlock, coord.ErrNotHeld) {

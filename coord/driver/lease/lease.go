@@ -13,6 +13,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +22,10 @@ import (
 
 // Config describes a lease that the store has just granted.
 type Config struct {
+	// Store and Session are the scheme of the store and the ID of the session,
+	// for the error that tells of the loss.
+	Store, Session string
+
 	// TTL is the time to live that the store granted.
 	TTL time.Duration
 
@@ -89,12 +94,11 @@ func (l *Lease) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil && !time.Now().Before(l.deadline) {
-		l.endLocked(&driver.Error{Op: "keepalive", Kind: driver.ErrSessionLost, Err: errUnproved})
+		unproved := fmt.Errorf("no renewal acknowledged for %v", time.Since(l.sent[0]).Round(time.Millisecond))
+		l.endLocked(&driver.Error{Op: "keepalive", Store: l.cfg.Store, Key: l.cfg.Session, Kind: driver.ErrSessionLost, Err: unproved})
 	}
 	return l.err
 }
-
-var errUnproved = errors.New("no renewal was acknowledged in time")
 
 // Deadline is the time until which the lease can be proved as of now. It moves
 // with every renewal.

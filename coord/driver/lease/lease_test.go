@@ -176,9 +176,11 @@ func TestMarginStaysBelowTheTTL(t *testing.T) {
 
 func Example() {
 	l := lease.Keep(lease.Config{
-		TTL:   10 * time.Second,
-		Sent:  time.Now(),
-		Renew: func(ctx context.Context) error { return nil }, // ask the store
+		Store:   "paper",
+		Session: "1",
+		TTL:     10 * time.Second,
+		Sent:    time.Now(),
+		Renew:   func(ctx context.Context) error { return nil }, // ask the store
 	})
 	fmt.Println(l.Err())
 	l.End(driver.ErrClosed)

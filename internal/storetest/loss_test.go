@@ -1,7 +1,4 @@
-// Package losstest tries the promise that matters most, on a real store and
-// under real faults: whoever is cut off learns that it has lost its lock before
-// anybody else is given it.
-package losstest
+package storetest
 
 import (
 	"context"
@@ -18,34 +15,38 @@ import (
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
-// Cut is a way to cut a holder off from its store. One fault serves for the
-// trials of many locks side by side.
-type Cut struct {
-	Name   string
-	Holder *coord.Client // is cut off
-	Next   *coord.Client // is not, or gets its store back before its own TTL has passed
-	Cut    func() error  // returns when the fault is in force
-	Heal   func() error  // gives Holder its store back
+// What follows tries the promise that matters most, on a real store and under
+// real faults: whoever is cut off learns that it has lost its lock before
+// anybody else is given it.
 
-	// WhileCut runs after the holder has lost its locks and before the next
+// fault is a way to cut a holder off from its store. One fault serves for the
+// trials of many locks side by side.
+type fault struct {
+	name   string
+	holder *coord.Client // is cut off
+	next   *coord.Client // is not, or gets its store back before its own TTL has passed
+	cut    func() error  // returns when the fault is in force
+	heal   func() error  // gives holder its store back
+
+	// whileCut runs after the holder has lost its locks and before the next
 	// have them: to bring back a store that was cut off from everybody. It may
 	// be nil.
-	WhileCut func() error
+	whileCut func() error
 }
 
-// Margins are the times from a holder's Done to the return of the next
+// margins are the times from a holder's Done to the return of the next
 // holder's Lock, one for each trial.
-type Margins struct {
-	Name   string
-	Values []time.Duration
+type margins struct {
+	name   string
+	values []time.Duration
 }
 
-// Run cuts a holder of n locks off, with a waiter for each, and fails the test
+// tryLoss cuts a holder of n locks off, with a waiter for each, and fails the test
 // for each lock that is given away before its holder was told. Anything else
-// that goes wrong ends the test. timeout bounds the whole.
-func Run(t *testing.T, cut Cut, n int, timeout time.Duration) Margins {
+// that goes wrong ends the test.
+func tryLoss(t *testing.T, cut fault, n int) margins {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	// Each holder has a session of its own, and they are opened at different
 	// points of the interval between renewals: so the fault meets each at
@@ -56,33 +57,33 @@ func Run(t *testing.T, cut Cut, n int, timeout time.Duration) Margins {
 		if i > 0 {
 			<-spread
 		}
-		s, err := cut.Holder.NewSession(ctx, 0)
+		s, err := cut.holder.NewSession(ctx, 0)
 		must(t, "opening a session", err)
 		spread = time.After(s.TTL() / 3 / time.Duration(n))
-		trials[i] = begin(ctx, t, cut, s, fmt.Sprintf("%s %d", cut.Name, i))
+		trials[i] = begin(ctx, t, cut, s, fmt.Sprintf("%s %d", cut.name, i))
 	}
-	must(t, "cut", cut.Cut())
+	must(t, "cut", cut.cut())
 	for _, l := range trials {
 		select {
 		case <-l.first.Done():
 		case <-ctx.Done():
-			t.Fatalf("%s: %s: the holder was never told", cut.Name, l.mutex)
+			t.Fatalf("%s: %s: the holder was never told", cut.name, l.mutex)
 		}
 	}
-	if cut.WhileCut != nil {
-		must(t, "while cut", cut.WhileCut())
+	if cut.whileCut != nil {
+		must(t, "while cut", cut.whileCut())
 	}
-	m := Margins{Name: cut.Name}
+	m := margins{name: cut.name}
 	for _, l := range trials {
 		l.over.Wait()
-		m.Values = append(m.Values, l.judge(t))
+		m.values = append(m.values, l.judge(t))
 	}
-	must(t, "heal", cut.Heal())
+	must(t, "heal", cut.heal())
 	for _, l := range trials {
 		if err := l.second.Unlock(ctx); err != nil {
-			t.Errorf("%s: unlocking %s afterwards: %v", cut.Name, l.mutex, err)
+			t.Errorf("%s: unlocking %s afterwards: %v", cut.name, l.mutex, err)
 		}
-		l.empty(ctx, t, cut.Next)
+		l.empty(ctx, t, cut.next)
 	}
 	return m
 }
@@ -106,11 +107,11 @@ type trial struct {
 }
 
 // begin returns when the next stands in line.
-func begin(ctx context.Context, t *testing.T, cut Cut, s *coord.Session, name string) *trial {
+func begin(ctx context.Context, t *testing.T, cut fault, s *coord.Session, name string) *trial {
 	t.Helper()
 	l := &trial{mutex: name}
 	var err error
-	if l.first, err = mutex.New(cut.Holder, name, coord.WithSession(s)).Lock(ctx); err != nil {
+	if l.first, err = mutex.New(cut.holder, name, coord.WithSession(s)).Lock(ctx); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	l.over.Go(func() {
@@ -120,7 +121,7 @@ func begin(ctx context.Context, t *testing.T, cut Cut, s *coord.Session, name st
 		case <-ctx.Done():
 		}
 	})
-	next := mutex.New(cut.Next, name)
+	next := mutex.New(cut.next, name)
 	l.over.Go(func() {
 		l.second, l.err = next.Lock(ctx)
 		// The clocks are for the margin. What is judged is the order of
@@ -179,8 +180,8 @@ func (l *trial) empty(ctx context.Context, t *testing.T, c *coord.Client) {
 	await(ctx, t, mutex.New(c, l.mutex), func(c coord.Contenders) bool { return len(c.Holders)+len(c.Waiters) == 0 })
 }
 
-// Show reports the least and the median margin of each cut and of all.
-func Show(t *testing.T, title string, all []Margins) {
+// showMargins reports the least and the median margin of each cut and of all.
+func showMargins(t *testing.T, title string, all []margins) {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-34s %6s %10s %10s\n", "from the loss to the next grant", "trials", "minimum", "median")
@@ -192,8 +193,8 @@ func Show(t *testing.T, title string, all []Margins) {
 		}
 	}
 	for _, m := range all {
-		row(m.Name, m.Values)
-		total = append(total, m.Values...)
+		row(m.name, m.values)
+		total = append(total, m.values...)
 	}
 	row("all", total)
 	report.Show(t, title, b.String())

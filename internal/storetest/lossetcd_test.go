@@ -1,4 +1,4 @@
-package losstest_test
+package storetest
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 	_ "github.com/coordkit/coordkit/drivers/etcd"
-	"github.com/coordkit/coordkit/internal/losstest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -38,55 +37,55 @@ func dial(t *testing.T, ttl time.Duration, endpoints ...string) *coord.Client {
 }
 
 // links cuts the network between a holder and a whole cluster.
-func links(t *testing.T, etcd *testserver.Etcd) []losstest.Cut {
+func links(t *testing.T, etcd *testserver.Etcd) []fault {
 	t.Helper()
 	var targets []string
 	for _, e := range etcd.Endpoints() {
 		targets = append(targets, strings.TrimPrefix(e, "http://"))
 	}
-	var cuts []losstest.Cut
+	var cuts []fault
 	for _, d := range []netfault.Direction{netfault.Both, netfault.Up, netfault.Down} {
 		group, err := netfault.NewGroup(targets...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { group.Close() })
-		cuts = append(cuts, losstest.Cut{
-			Name:   "link frozen, " + map[netfault.Direction]string{netfault.Both: "both ways", netfault.Up: "client to server", netfault.Down: "server to client"}[d],
-			Holder: dial(t, etcdTTL, group.Addrs()...),
-			Next:   dial(t, etcdTTL, etcd.Endpoints()...),
-			Cut:    func() error { group.Freeze(d); return nil },
-			Heal:   group.Heal,
+		cuts = append(cuts, fault{
+			name:   "link frozen, " + map[netfault.Direction]string{netfault.Both: "both ways", netfault.Up: "client to server", netfault.Down: "server to client"}[d],
+			holder: dial(t, etcdTTL, group.Addrs()...),
+			next:   dial(t, etcdTTL, etcd.Endpoints()...),
+			cut:    func() error { group.Freeze(d); return nil },
+			heal:   group.Heal,
 		})
 	}
 	return cuts
 }
 
-func TestEtcdSingle(t *testing.T) {
+func TestLossOnEtcdSingle(t *testing.T) {
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
 	server := etcd.Member(0)
-	var all []losstest.Margins
+	var all []margins
 	for _, cut := range links(t, etcd) {
-		all = append(all, losstest.Run(t, cut, locks, time.Minute))
+		all = append(all, tryLoss(t, cut, locks))
 	}
 	nothing := func() error { return nil }
-	for _, cut := range []losstest.Cut{
-		{Name: "server frozen beyond the TTL", Cut: server.Freeze, WhileCut: server.Thaw, Heal: nothing},
-		{Name: "server killed and restarted", Cut: server.Kill, WhileCut: server.Restart, Heal: nothing},
+	for _, cut := range []fault{
+		{name: "server frozen beyond the TTL", cut: server.Freeze, whileCut: server.Thaw, heal: nothing},
+		{name: "server killed and restarted", cut: server.Kill, whileCut: server.Restart, heal: nothing},
 	} {
-		cut.Holder, cut.Next = dial(t, etcdTTL, etcd.Endpoints()...), dial(t, patient, etcd.Endpoints()...)
-		all = append(all, losstest.Run(t, cut, locks, time.Minute))
+		cut.holder, cut.next = dial(t, etcdTTL, etcd.Endpoints()...), dial(t, patient, etcd.Endpoints()...)
+		all = append(all, tryLoss(t, cut, locks))
 	}
-	losstest.Show(t, "etcd, single: margins", all)
+	showMargins(t, "etcd, single: margins", all)
 }
 
-func TestEtcdThreeMembers(t *testing.T) {
+func TestLossOnEtcdThreeMembers(t *testing.T) {
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{Members: 3})
-	var all []losstest.Margins
+	var all []margins
 	for _, cut := range links(t, etcd) {
-		all = append(all, losstest.Run(t, cut, locks, time.Minute))
+		all = append(all, tryLoss(t, cut, locks))
 	}
-	for _, fault := range []struct {
+	for _, f := range []struct {
 		name   string
 		leader bool
 		cut    func(*testserver.EtcdMember) error
@@ -102,7 +101,7 @@ func TestEtcdThreeMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 		victim := leader
-		if !fault.leader {
+		if !f.leader {
 			victim = (leader + 1) % 3
 		}
 		member := etcd.Member(victim)
@@ -112,20 +111,20 @@ func TestEtcdThreeMembers(t *testing.T) {
 				others = append(others, e)
 			}
 		}
-		all = append(all, losstest.Run(t, losstest.Cut{
-			Name:   fault.name,
-			Holder: dial(t, etcdTTL, member.Endpoint()),
-			Next:   dial(t, etcdTTL, others...),
-			Cut:    func() error { return fault.cut(member) },
-			Heal: func() error {
-				if err := fault.heal(member); err != nil {
+		all = append(all, tryLoss(t, fault{
+			name:   f.name,
+			holder: dial(t, etcdTTL, member.Endpoint()),
+			next:   dial(t, etcdTTL, others...),
+			cut:    func() error { return f.cut(member) },
+			heal: func() error {
+				if err := f.heal(member); err != nil {
 					return err
 				}
 				return etcd.WaitHealthy(t.Context())
 			},
-		}, locks, time.Minute))
+		}, locks))
 	}
-	losstest.Show(t, "etcd, three members: margins", all)
+	showMargins(t, "etcd, three members: margins", all)
 }
 
 func kill(m *testserver.EtcdMember) error    { return m.Kill() }

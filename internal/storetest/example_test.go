@@ -1,0 +1,9 @@
+package storetest
+
+import "fmt"
+
+func Example() {
+	fmt.Println("go test -v ./internal/storetest")
+	// Output:
+	// go test -v ./internal/storetest
+}

@@ -1,0 +1,42 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/drivers/mem"
+)
+
+const memTTL = 500 * time.Millisecond
+
+func TestLossOnMem(t *testing.T) {
+	var all []margins
+	for _, d := range []mem.Direction{mem.Up, mem.Down, mem.Both} {
+		store := mem.NewStore()
+		holder, next := store.Open("loss"), store.Open("loss")
+		all = append(all, tryLoss(t, fault{
+			name:   map[mem.Direction]string{mem.Up: "frozen up", mem.Down: "frozen down", mem.Both: "frozen both ways"}[d],
+			holder: client(t, holder),
+			next:   client(t, next),
+			cut:    func() error { holder.Link().Freeze(d); return nil },
+			heal:   holder.Link().Heal,
+		}, 20))
+	}
+	showMargins(t, "mem: margins", all)
+}
+
+func client(t *testing.T, conn *mem.Conn) *coord.Client {
+	t.Helper()
+	c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(memTTL)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return c
+}
