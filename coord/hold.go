@@ -76,7 +76,11 @@ func (h *Hold) Err() error {
 			h.cancel(lost(h.what, err))
 		}
 	}
-	return context.Cause(&h.ctx)
+	err := context.Cause(&h.ctx)
+	if shared, ok := err.(*Error); ok && shared.Op == "" { // the session's, for all that was held on it
+		return lost(h.what, shared.Err)
+	}
+	return err
 }
 
 // Within returns a context for work that needs both the hold and ctx: it ends

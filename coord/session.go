@@ -52,7 +52,7 @@ func (s *Session) watch() {
 	defer s.hurry()
 	<-s.ds.Done()
 	why := s.ds.Err()
-	s.endHolds(lost("hold", why)) // and returns when every context below has ended
+	s.endHolds(lost("", why)) // and returns when every context below has ended
 	s.end(why)
 	s.mu.Lock()
 	s.ended = true

@@ -45,6 +45,12 @@ type Config struct {
 	// for stores that acknowledge while the news of the renewal can still be
 	// lost between their own servers.
 	Discount int
+
+	// Interval is the time from the sending of a renewal to that of the next
+	// one. Zero is a third of the TTL. What is discounted takes an interval
+	// away from the time that a broken link has to heal, so a driver that
+	// discounts may renew more often.
+	Interval time.Duration
 }
 
 // Margin is the part of a TTL that a lease is given up early: a tenth, at
@@ -73,6 +79,9 @@ type Lease struct {
 // Keep starts renewing. The caller ends the lease with End and waits for the
 // goroutine with Wait.
 func Keep(cfg Config) *Lease {
+	if cfg.Interval == 0 {
+		cfg.Interval = cfg.TTL / 3
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	l := &Lease{cfg: cfg, stop: stop, done: make(chan struct{}), idle: make(chan struct{})}
 	l.mu.Lock()
@@ -127,7 +136,7 @@ func (l *Lease) endLocked(why error) {
 // Wait returns when the lease has ended and nothing of it runs any more.
 func (l *Lease) Wait() { <-l.idle }
 
-// renew renews at each third of the TTL. While no answer comes it asks again
+// renew renews at each interval. While no answer comes it asks again
 // at each eighth without giving up what is on its way: so the lease outlives
 // both a server that does not answer, when the next attempt reaches another,
 // and servers that answer slowly.
@@ -142,7 +151,7 @@ func (l *Lease) renew(ctx context.Context) {
 	answers := make(chan answer)
 	ttl := l.cfg.TTL
 	var last time.Time // the sending of the last attempt
-	next := time.NewTimer(time.Until(l.cfg.Sent.Add(ttl / 3)))
+	next := time.NewTimer(time.Until(l.cfg.Sent.Add(l.cfg.Interval)))
 	defer next.Stop()
 	for {
 		select {
@@ -165,7 +174,7 @@ func (l *Lease) renew(ctx context.Context) {
 			switch {
 			case a.err == nil:
 				l.acknowledged(a.sent)
-				next.Reset(time.Until(a.sent.Add(ttl / 3)))
+				next.Reset(time.Until(a.sent.Add(l.cfg.Interval)))
 			case errors.Is(a.err, driver.ErrSessionLost):
 				l.End(a.err)
 			case a.sent.Equal(last): // refused, not silent: the server may be back soon

@@ -47,6 +47,24 @@ func TestLeaseIsRenewedForEver(t *testing.T) {
 	})
 }
 
+func TestIntervalIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var renewals atomic.Int32
+		start := time.Now()
+		l := keep(t, lease.Config{Interval: ttl / 4, Renew: func(context.Context) error {
+			renewals.Add(1)
+			if got, want := time.Since(start), time.Duration(renewals.Load())*ttl/4; got != want {
+				t.Errorf("renewal %d after %v; want %v", renewals.Load(), got, want)
+			}
+			return nil
+		}})
+		time.Sleep(10 * ttl)
+		if l.Err() != nil || renewals.Load() < 39 {
+			t.Errorf("%d renewals in 10 TTL, and Err is %v", renewals.Load(), l.Err())
+		}
+	})
+}
+
 // The deadline counts from the sending, also when the reply takes long.
 func TestDeadlineCountsFromTheSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

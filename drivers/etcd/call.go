@@ -1,0 +1,113 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// op is a call of the driver's interface, as far as its requests need to know
+// it.
+type op struct {
+	name, key string
+	write     bool            // it changes something in the store
+	limit     time.Duration   // of each attempt
+	life      context.Context // of the session, or else of the connection: calls end with it
+}
+
+// do makes one attempt of a request. It returns within moments of the end of
+// ctx, of o.limit and of o.life: gRPC waits for a connection, for room to send
+// and for the answer with an eye on its ctx, and so does the wait for a new
+// token between two attempts.
+//
+// The limit is there so that the next attempt can go to another member: gRPC
+// takes the members in turns, and knows nothing of one that is frozen.
+func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...grpc.CallOption) error) error {
+	if c.ctx.Err() != nil {
+		return failed(o, driver.ErrClosed, nil)
+	}
+	if ctx.Err() != nil { // nothing is sent, so nothing has to be cleared up
+		return failed(o, driver.ErrUnavailable, driver.ContextError(ctx))
+	}
+	// A member that is cut off from the others is to say so at once, instead
+	// of waiting for a majority that it cannot reach.
+	attempt, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), o.limit)
+	defer cancel()
+	stop := context.AfterFunc(o.life, cancel)
+	defer stop()
+	if !c.reach(attempt) {
+		return c.unreached(ctx, o)
+	}
+	err := request(attempt,
+		grpc.WaitForReady(true),                // in case that the connection is lost just now
+		grpc.MaxCallRecvMsgSize(math.MaxInt32)) // a directory may well exceed gRPC's 4 MiB
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && o.write:
+		return failed(o, driver.ErrUncertain, driver.ContextError(ctx))
+	case ctx.Err() != nil:
+		return failed(o, nil, driver.ContextError(ctx))
+	case c.ctx.Err() != nil, c.clientClosed():
+		return failed(o, driver.ErrClosed, nil)
+	case attempt.Err() != nil:
+		return failed(o, kindOf(err, o.write), fmt.Errorf("no answer within %v", o.limit))
+	default:
+		return failed(o, kindOf(err, o.write), cause(err))
+	}
+}
+
+// reach waits until there is a connection, and reports false if ctx ended
+// first. What is not handed to gRPC before there is one has surely not been
+// sent. Once it is handed over, nothing is sure any more: there may be
+// interceptors of the program's own, and gRPC does not tell what it has sent.
+func (c *conn) reach(ctx context.Context) bool {
+	for {
+		state := c.channel.GetState()
+		switch state {
+		case connectivity.Ready:
+			return true
+		case connectivity.Shutdown:
+			return false
+		case connectivity.Idle:
+			c.channel.Connect()
+		}
+		if !c.channel.WaitForStateChange(ctx, state) {
+			return false
+		}
+	}
+}
+
+// unreached makes the error of an attempt that found no connection.
+func (c *conn) unreached(ctx context.Context, o op) error {
+	why := driver.ContextError(ctx)
+	switch {
+	case why != nil:
+	case c.ctx.Err() != nil, c.clientClosed():
+		return failed(o, driver.ErrClosed, nil)
+	default:
+		why = fmt.Errorf("no connection within %v", o.limit)
+	}
+	if c.channel.GetState() == connectivity.TransientFailure {
+		// gRPC tells what is wrong to those who do not wait for a connection.
+		// The request is of no consequence, should it find one after all.
+		ctx, cancel := context.WithTimeout(c.ctx, 10*time.Millisecond)
+		defer cancel()
+		probe := &pb.RangeRequest{Key: []byte{0}, CountOnly: true, Serializable: true}
+		if _, err := c.kv.Range(ctx, probe); err != nil {
+			why = fmt.Errorf("%w: %w", why, cause(err))
+		}
+	}
+	return failed(o, driver.ErrUnavailable, why)
+}
+
+// clientClosed reports whether the caller of New has closed the client.
+func (c *conn) clientClosed() bool { return c.channel.GetState() == connectivity.Shutdown }

@@ -1,0 +1,92 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Update implements driver.Session. The node may be another session's, and
+// stays so.
+func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+	guard := s.live
+	if lease, ok := leaseOf(n.Key); ok && lease == s.id {
+		guard = s.bound
+	}
+	err := guard(func() (err error) {
+		n, err = s.update(ctx, n, data)
+		return err
+	})
+	if err != nil {
+		return driver.Node{}, err
+	}
+	return n, nil
+}
+
+func (s *session) update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+	o := s.change("update", n.Key)
+	if err := checkData(o, data); err != nil {
+		return n, err
+	}
+	lease, ok := leaseOf(n.Key)
+	if !ok || !s.conn.dir(n.Dir).contains(n.Key) {
+		return n, invalid(o, "not a node's key in directory %q", n.Dir)
+	}
+	for {
+		again, err := s.updateOnce(ctx, o, &n, lease, data)
+		switch {
+		case errors.Is(err, rpctypes.ErrLeaseNotFound) && lease != s.id:
+			return n, failed(o, driver.ErrGone, nil) // with its session, which was not this one
+		case err != nil || !again:
+			return n, err
+		}
+	}
+}
+
+// updateOnce replaces the data if the fence stands where it is believed to
+// stand: as with creating, a request of unknown outcome must not come after
+// the next one and undo it. If the fence does not stand there, it learns where,
+// and is to be called again.
+func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease int64, data []byte) (again bool, err error) {
+	fence, raise := s.fence.position()
+	if raise {
+		return true, s.raiseFence(ctx, o, fence)
+	}
+	fenceKey := s.conn.keyspace.fence(s.id)
+	// A put without the lease would set the node free from its session.
+	resp, err := s.conn.txn(ctx, o, &pb.TxnRequest{
+		Compare: []*pb.Compare{ifCreated(n.Key, int64(n.Token)), ifBound(n.Key, lease), ifModified(fenceKey, fence)},
+		Success: []*pb.RequestOp{put(n.Key, data, lease)},
+		Failure: []*pb.RequestOp{get(fenceKey), get(n.Key)},
+	})
+	switch {
+	case errors.Is(err, driver.ErrUncertain):
+		s.fence.pending(fence)
+		return false, err
+	case err != nil:
+		return false, err
+	case resp.Succeeded:
+		n.Data, n.Version = bytes.Clone(data), uint64(resp.Header.Revision)
+		return false, nil
+	}
+	if kv := foundOne(resp, 1); kv.GetCreateRevision() != int64(n.Token) || kv.GetLease() != lease {
+		return false, failed(o, driver.ErrGone, nil)
+	}
+	return true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
+}
+
+// Delete implements driver.Session.
+func (s *session) Delete(ctx context.Context, n driver.Node) error {
+	return s.live(func() error {
+		_, err := s.conn.txn(ctx, s.change("delete", n.Key), &pb.TxnRequest{
+			Compare: []*pb.Compare{ifCreated(n.Key, int64(n.Token))},
+			Success: []*pb.RequestOp{remove(n.Key)},
+		})
+		return err
+	})
+}

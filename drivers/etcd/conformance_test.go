@@ -1,0 +1,276 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/report"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// The driver keeps every rule, on a single server and on a cluster of three,
+// and every rule is verified.
+
+func TestConformanceSingle(t *testing.T) { conforms(t, "etcd", single.get(t)) }
+
+func TestConformanceThreeMembers(t *testing.T) { conforms(t, "etcd, 3 members", triple.get(t)) }
+
+func conforms(t *testing.T, name string, etcd *testserver.Etcd) {
+	s := newStand(t, name, etcd)
+	var side, alone []conformance.Rule
+	for _, r := range conformance.Rules() {
+		// What the server counts, it counts for all its clients, so the rules
+		// that ask for it have it for themselves.
+		if r.ID == "N1" || r.ID == "W6" {
+			alone = append(alone, r)
+		} else {
+			side = append(side, r)
+		}
+	}
+	for _, part := range []conformance.Options{{Rules: side}, {Rules: alone, Parallel: 1}} {
+		r := conformance.RunWith(t, s.harness(), part)
+		for _, res := range r.Results {
+			if res.Status != conformance.Passed {
+				t.Errorf("%s %v: %s", res.Rule.ID, res.Status, res.Detail)
+			}
+		}
+		var table strings.Builder
+		if _, err := r.WriteTo(&table); err != nil {
+			t.Fatal(err)
+		}
+		report.Show(t, "conformance of "+name, table.String())
+	}
+}
+
+// stand is a cluster with the means to put a driver to the test on it.
+type stand struct {
+	name  string
+	etcd  *testserver.Etcd
+	hosts []string
+	admin *clientv3.Client
+
+	mu      sync.Mutex
+	proxies map[string]*netfault.Group // by namespace, for counting connections
+}
+
+func newStand(t *testing.T, name string, etcd *testserver.Etcd) *stand {
+	s := &stand{name: name, etcd: etcd, admin: newClient(t, etcd.ClientConfig()), proxies: make(map[string]*netfault.Group)}
+	for _, e := range etcd.Endpoints() {
+		s.hosts = append(s.hosts, strings.TrimPrefix(e, "http://"))
+	}
+	t.Cleanup(func() {
+		for _, g := range s.proxies {
+			_ = g.Close()
+		}
+	})
+	return s
+}
+
+func (s *stand) harness() conformance.Harness {
+	return conformance.Harness{
+		Name:         s.name,
+		TTL:          2 * time.Second,
+		Open:         s.open,
+		OpenLink:     s.openLink,
+		Hold:         func(l conformance.Link) func() { return l.(*gatedLink).hold() },
+		Expire:       s.expire,
+		RemoveNode:   s.removeNode,
+		RemoveDir:    s.removeDir,
+		PlantForeign: s.plantForeign,
+		NearWrap:     conformance.WideCounter,
+		Residue:      s.residue,
+		BadTTL:       []time.Duration{9_100_000_000 * time.Second},
+	}
+}
+
+// counted is the way to the cluster on which the connections of a namespace are
+// counted.
+func (s *stand) counted(namespace string) (*netfault.Group, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g := s.proxies[namespace]; g != nil {
+		return g, nil
+	}
+	g, err := netfault.NewGroup(s.hosts...)
+	if err == nil {
+		s.proxies[namespace] = g
+	}
+	return g, err
+}
+
+func (s *stand) open(ctx context.Context, namespace string) (driver.Conn, error) {
+	g, err := s.counted(namespace)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, driver.Target{Scheme: "etcd", Hosts: g.Addrs(), Namespace: namespace, Logger: zap.NewNop()})
+}
+
+// openLink puts proxies of its own before every endpoint, and a gate for single
+// requests into the client.
+func (s *stand) openLink(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
+	g, err := netfault.NewGroup(s.hosts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &gatedLink{Group: g}
+	config := clientConfig(context.Background(), driver.Target{Hosts: g.Addrs(), Logger: zap.NewNop()}, defaultSettings)
+	config.DialOptions = append(config.DialOptions, grpc.WithChainUnaryInterceptor(l.intercept))
+	client, err := clientv3.New(config)
+	if err != nil {
+		_ = g.Close()
+		return nil, nil, err
+	}
+	c := newConn(client, namespace, nil, defaultTiming)
+	c.release = client.Close
+	return c, l, nil
+}
+
+// gatedLink is a link that can also keep a single request from landing.
+type gatedLink struct {
+	*netfault.Group
+
+	mu   sync.Mutex
+	next func(land func(context.Context) error) // takes the next transaction; nil: none is to be held
+}
+
+// hold keeps the next transaction. Its sender sees silence; release lets it
+// land, whether anybody still waits for it or not, and returns when it has.
+func (l *gatedLink) hold() (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held, landed := make(chan struct{}), make(chan struct{})
+	caught := false
+	l.next = func(invoke func(context.Context) error) {
+		caught = true
+		go func() {
+			defer close(landed)
+			<-held
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			_ = invoke(ctx)
+		}()
+	}
+	return func() {
+		l.mu.Lock()
+		l.next = nil
+		wait := caught
+		l.mu.Unlock()
+		close(held)
+		if wait {
+			<-landed
+		}
+	}
+}
+
+func (l *gatedLink) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	l.mu.Lock()
+	next := l.next
+	if next != nil && strings.HasSuffix(method, "/Txn") {
+		l.next = nil
+		next(func(ctx context.Context) error {
+			return invoke(ctx, method, req, new(pb.TxnResponse), cc)
+		})
+		l.mu.Unlock()
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	l.mu.Unlock()
+	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+func (s *stand) expire(ctx context.Context, _ string, session driver.Session) error {
+	id, err := strconv.ParseInt(session.ID(), 16, 64)
+	if err != nil {
+		return err
+	}
+	_, err = s.admin.Revoke(ctx, clientv3.LeaseID(id))
+	return err
+}
+
+func (s *stand) removeNode(ctx context.Context, _ string, n driver.Node) error {
+	resp, err := s.admin.Delete(ctx, n.Key)
+	if err == nil && resp.Deleted != 1 {
+		err = fmt.Errorf("there is no key %s", n.Key)
+	}
+	return err
+}
+
+func (s *stand) removeDir(ctx context.Context, namespace, dir string) error {
+	_, err := s.admin.Delete(ctx, namespace+"/"+dir+"/", clientv3.WithPrefix())
+	return err
+}
+
+func (s *stand) plantForeign(ctx context.Context, namespace, dir string) error {
+	for _, key := range []string{"readme", "0", "a/b", "0123456789abcdef-0", "0123456789ABCDEF-0", "0123456789abcdef-", "-0"} {
+		if _, err := s.admin.Put(ctx, namespace+"/"+dir+"/"+key, "foreign"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// residue counts the keys and connections of the namespace, and the leases and
+// watches of the whole cluster.
+func (s *stand) residue(ctx context.Context, namespace string) (r conformance.Residue, err error) {
+	keys, err := s.admin.Get(ctx, namespace+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return r, err
+	}
+	leases, err := s.admin.Leases(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Keys, r.Sessions = int(keys.Count), len(leases.Leases)
+	for _, e := range s.etcd.Endpoints() {
+		n, err := watchersOf(ctx, e)
+		if err != nil {
+			return r, err
+		}
+		r.Watches += n
+	}
+	g, err := s.counted(namespace)
+	if err != nil {
+		return r, err
+	}
+	r.Conns = g.Stats().Open
+	return r, nil
+}
+
+// watchersOf reads a member's own count of its watches.
+func watchersOf(ctx context.Context, endpoint string) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	found := watcherTotal.FindSubmatch(text)
+	if found == nil {
+		return 0, fmt.Errorf("%s does not count its watches", endpoint)
+	}
+	return strconv.Atoi(string(found[1]))
+}

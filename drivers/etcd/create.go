@@ -1,0 +1,160 @@
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Create implements driver.Session.
+func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+	n, _, err := s.create(ctx, dir, id, data, false)
+	return n, err
+}
+
+// CreateList implements driver.CreateLister with the one request that Create
+// makes.
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	return s.create(ctx, dir, id, data, true)
+}
+
+func (s *session) create(ctx context.Context, dir, id string, data []byte, list bool) (n driver.Node, all []driver.Node, err error) {
+	o := s.change("create", dir)
+	err = s.bound(func() error {
+		if err := checkData(o, data); err != nil {
+			return err
+		}
+		for {
+			var again bool
+			n, all, again, err = s.createOnce(ctx, o, dir, id, data, list)
+			if err != nil || !again {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return driver.Node{}, nil, err
+	}
+	return n, all, nil
+}
+
+// createOnce makes the node if the fence stands where it is believed to stand.
+// If it does not, it learns where, and is to be called again.
+func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []byte, list bool) (n driver.Node, all []driver.Node, again bool, err error) {
+	fence, raise := s.fence.position()
+	if raise {
+		return n, nil, true, s.raiseFence(ctx, o, fence)
+	}
+	c := s.conn
+	key, fenceKey := c.node(dir, s.id, id), c.keyspace.fence(s.id)
+	req := &pb.TxnRequest{
+		Compare: []*pb.Compare{ifCreated(key, 0), ifModified(fenceKey, fence)},
+		Success: []*pb.RequestOp{put(key, data, s.id)},
+		Failure: []*pb.RequestOp{get(fenceKey), get(key)},
+	}
+	if list {
+		req.Success = append(req.Success, getAll(c.dir(dir)))
+		req.Failure = append(req.Failure, getAll(c.dir(dir)))
+	}
+	resp, err := c.txn(ctx, o, req)
+	if err != nil {
+		if errors.Is(err, driver.ErrUncertain) {
+			// The request may land at any time: also when the next Create of
+			// this id has been acknowledged and its node deleted again. So the
+			// next one fences it off first.
+			s.fence.pending(fence)
+		}
+		return n, nil, false, err
+	}
+	revision := resp.Header.Revision
+	if list {
+		all = c.nodes(dir, found(resp, len(resp.Responses)-1), revision)
+	}
+	if resp.Succeeded {
+		return driver.Node{
+			Dir:     dir,
+			ID:      id,
+			Key:     key,
+			Session: s.ID(),
+			Seq:     uint64(revision),
+			Token:   uint64(revision),
+			Version: uint64(revision),
+			Data:    bytes.Clone(data), // the caller may use its own again
+		}, all, false, nil
+	}
+	if kv := foundOne(resp, 1); kv != nil {
+		n, ours := c.asNode(dir, kv, revision)
+		if !ours {
+			return n, nil, false, failed(o, nil, fmt.Errorf("key %s is bound to lease %x and not to this session's: "+
+				"somebody else has written it", key, kv.Lease))
+		}
+		return n, all, false, nil
+	}
+	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
+}
+
+// Abandon implements driver.Session. It moves the session's fence and removes
+// the node in one step, so that whatever earlier request is still on its way
+// comes too late. That holds for a delayed Abandon as well.
+func (s *session) Abandon(ctx context.Context, dir, id string) error {
+	o := s.change("abandon", dir)
+	key, fenceKey := s.conn.node(dir, s.id, id), s.conn.keyspace.fence(s.id)
+	return s.bound(func() error {
+		for {
+			fence, _ := s.fence.position()
+			resp, err := s.conn.txn(ctx, o, &pb.TxnRequest{
+				Compare: []*pb.Compare{ifModified(fenceKey, fence)},
+				Success: []*pb.RequestOp{put(fenceKey, nil, s.id), remove(key)},
+				Failure: []*pb.RequestOp{get(fenceKey)},
+			})
+			if err != nil {
+				s.fence.pending(fence)
+				return err
+			}
+			if resp.Succeeded {
+				s.fence.saw(resp.Header.Revision)
+				return nil
+			}
+			if err := s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision()); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// raiseFence moves the fence from where it stands.
+func (s *session) raiseFence(ctx context.Context, o op, fence int64) error {
+	key := s.conn.keyspace.fence(s.id)
+	resp, err := s.conn.txn(ctx, o, &pb.TxnRequest{
+		Compare: []*pb.Compare{ifModified(key, fence)},
+		Success: []*pb.RequestOp{put(key, nil, s.id)},
+		Failure: []*pb.RequestOp{get(key)},
+	})
+	switch {
+	case err != nil:
+		return err
+	case resp.Succeeded:
+		s.fence.saw(resp.Header.Revision)
+		return nil
+	default:
+		return s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
+	}
+}
+
+// errNoReason is what no server answers.
+var errNoReason = errors.New("the store refused a transaction whose conditions are met")
+
+// fenceMoved takes note of where the fence stands after a request which
+// believed that it stood elsewhere.
+func (s *session) fenceMoved(o op, believed, stands int64) error {
+	if believed == stands {
+		return failed(o, nil, errNoReason)
+	}
+	s.fence.saw(stands)
+	return nil
+}

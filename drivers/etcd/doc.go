@@ -1,0 +1,107 @@
+// Package etcd is the driver for etcd: import it for its side effect and open
+// an etcd:// URL, or use [New] with a client of your own.
+//
+//	import _ "github.com/coordkit/coordkit/drivers/etcd"
+//
+//	etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/myapp/prod
+//
+// # How it works
+//
+// A session is a lease, a node is a key bound to it:
+//
+//	<namespace>/<directory>/<lease>-<id>   a node
+//	<namespace>/.fence/<lease>             a session's fence
+//
+// The lease is written as sixteen hexadecimal digits and is the session's ID. A
+// key counts as a node only if it is bound to the lease that its name tells;
+// every other key is ignored. Sequence number and fencing token are the key's
+// creation revision, which rises over the life of the whole cluster.
+//
+// A node is created by one transaction, which asks for two things: that the key
+// does not exist, so that a repeated request finds the node that an earlier one
+// has made, and that the session's fence has not moved. Abandon moves the
+// fence, and whatever request was sent before and arrives later is refused. The
+// fence exists only after something was abandoned.
+//
+// Waits share one watch for each directory, of deletions only, and all watches
+// of a connection share a stream. A watch begins at the present and never in
+// the past, which the server would serve from a list that it works off ten
+// times a second: waits would end 100 ms late. Whether a node was gone before
+// its watch began is told by the revisions, or else by one read for all waits.
+// A watch outlives its last wait by a second. Waits are checked against the
+// store about every half minute, as servers have been known to lose deletions
+// (etcd-io/etcd#19179).
+//
+// # What it costs
+//
+// Requests, where each is a round trip to a majority:
+//
+//	create, with or without the list   1
+//	update, delete, abandon, list      1
+//	open or close a session            1
+//	wait                               0; 1 read if anything at all was written in
+//	                                   the store between the list and the watch's
+//	                                   beginning, but not while the watch is open
+//	keep a session                     1 message every third of the TTL, which is
+//	                                   no write
+//
+// A connection with waits asks the server for a sign of life after 3 s of
+// silence. A session keeps one stream open for its renewals, and with it one
+// token where passwords are used.
+//
+// # What operators see
+//
+// "etcdctl get --prefix <namespace>/" shows the lines as they stand; the order
+// is that of the creation revision (-w json). "etcdctl lease timetolive --keys
+// <session>" shows what a session holds, and "etcdctl lease revoke <session>"
+// takes it away: the program learns of it by the next renewal, within a third
+// of the TTL. Deleting a node's key takes that node's place in line, or its
+// lock, away. Writing over a node's key by hand has the same effect, and leaves
+// a key that does not vanish by itself. A role needs read and write permission
+// for the prefix <namespace>/.
+//
+// # Settings that are safe
+//
+// etcd grants whole seconds, and no less than one and a half election timeouts
+// (2 s by default). A session outlives a change of the leader if the TTL is
+// well above the time it takes; 10 s and more is sensible. Clusters of three
+// or five survive the loss of a member; list all members in the URL.
+//
+// A connection of Open tests a link that is silent for 10 s and tries again
+// soon when a connection is lost. For a client of your own set the same:
+//
+//	clientv3.Config{
+//		DialKeepAliveTime:    10 * time.Second, // gRPC pings no more often
+//		DialKeepAliveTimeout: 3 * time.Second,
+//		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+//			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
+//			MinConnectTimeout: 5 * time.Second,
+//		})},
+//	}
+//
+// Without the first two, requests keep going to a member that is frozen, each
+// until its attempt is given up; waits and renewals move on regardless. Without
+// the last, gRPC pauses for a second after the first refused connection, which
+// is too long for a short TTL, and for up to two minutes after many.
+//
+// Backups: restore with "etcdutl snapshot restore --bump-revision=…
+// --mark-compacted", or fencing tokens start again from a lower number.
+//
+// # Limits
+//
+// An etcd lock by itself does not exclude: a leader that is frozen for longer
+// than the TTL may, when it goes on, revoke a lease that was renewed through
+// its successor (etcd-io/etcd#15247; its fix leaves a window, in 3.7.3 too).
+// Then the holder learns of the loss at the same time as others and not before.
+// Hand the fencing token to what the lock protects.
+//
+// A connection is for etcd itself: its grpc-proxy merges watches and has not
+// been tried.
+//
+// # Versions
+//
+// The driver speaks the v3 API through go.etcd.io/etcd/client/v3 3.7 and is
+// tested with servers of 3.7. It needs nothing newer than 3.4 in a server;
+// 3.5.28, 3.6.9 or later is recommended, as earlier ones lose watch events or
+// serve stale reads in rare cases.
+package etcd

@@ -1,0 +1,196 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// swift makes the driver notice faults within a fraction of a second.
+func swift() timing {
+	t := defaultTiming
+	t.attempt = time.Second
+	t.feeds.quiet = 200 * time.Millisecond
+	t.feeds.answer = 300 * time.Millisecond
+	t.feeds.tick = 20 * time.Millisecond
+	return t
+}
+
+// throughProxy connects to the shared server over a link that a test can break.
+func throughProxy(t *testing.T, timing timing) (*fixture, *netfault.Proxy) {
+	t.Helper()
+	etcd := single.get(t)
+	proxy, err := netfault.New(strings.TrimPrefix(etcd.Member(0).Endpoint(), "http://"))
+	must(t, err)
+	t.Cleanup(func() { must(t, proxy.Close()) })
+	config := etcd.ClientConfig()
+	config.Endpoints = []string{proxy.Addr()}
+	return startOn(t, config, etcd.ClientConfig(), timing), proxy
+}
+
+// everyCall is each method that talks to the store, for a session and a node of
+// it.
+var everyCall = map[string]func(ctx context.Context, c driver.Conn, s driver.Session, n driver.Node) error{
+	"OpenSession": func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
+		_, err := c.OpenSession(ctx, time.Minute)
+		return err
+	},
+	"Conn.List": func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
+		_, err := c.List(ctx, "d")
+		return err
+	},
+	"Create": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
+		_, err := s.Create(ctx, "d", "1", nil)
+		return err
+	},
+	"CreateList": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
+		_, _, err := s.(driver.CreateLister).CreateList(ctx, "d", "2", nil)
+		return err
+	},
+	"Abandon": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
+		return s.Abandon(ctx, "d", "1")
+	},
+	"List": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
+		_, err := s.List(ctx, "d")
+		return err
+	},
+	"WaitDelete": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
+		return s.WaitDelete(ctx, n)
+	},
+	"Update": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
+		_, err := s.Update(ctx, n, nil)
+		return err
+	},
+	"Delete": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
+		return s.Delete(ctx, n)
+	},
+}
+
+// B1, E1: the server is frozen and stays so until every call has returned.
+func TestFrozenServer(t *testing.T) {
+	member := single.get(t).Member(0)
+	f := start(t)
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	must(t, member.Freeze())
+	defer func() { must(t, member.Thaw()) }()
+	for name, do := range everyCall {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
+			defer cancel()
+			wantIs(t, do(ctx, f.conn, s, n), context.DeadlineExceeded)
+
+			ctx, cancel = context.WithCancel(within(t))
+			done := make(chan error, 1)
+			go func() { done <- do(ctx, f.conn, s, n) }()
+			cancel()
+			wantIs(t, receive(t, "the end of the call", done), context.Canceled)
+		})
+	}
+	ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
+	defer cancel()
+	wantIs(t, s.Close(ctx), context.DeadlineExceeded)
+	must(t, f.conn.Close())
+	must(t, member.Thaw()) // what was on its way arrives now, and wantEmpty sees that it leaves nothing
+	eventually(t, "the lease is gone", func() bool {
+		_, err := f.admin.Revoke(within(t), clientv3.LeaseID(s.id)) // or else in a minute
+		return err != nil || !f.hasLease(s.id)
+	})
+}
+
+// An attempt that gets no answer is given up while its ctx still lives, and
+// what was sent is never said to have had no effect.
+func TestAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
+	f, proxy := throughProxy(t, swift())
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	kinds := map[string]error{
+		"OpenSession": driver.ErrUncertain,
+		"Conn.List":   driver.ErrUnavailable,
+		"Create":      driver.ErrUncertain,
+		"CreateList":  driver.ErrUncertain,
+		"Abandon":     driver.ErrUncertain,
+		"List":        driver.ErrUnavailable,
+		"Update":      driver.ErrUncertain,
+		"Delete":      driver.ErrUncertain,
+	}
+	proxy.Freeze(netfault.Both)
+	var wg sync.WaitGroup
+	for name, kind := range kinds {
+		wg.Go(func() {
+			err := everyCall[name](within(t), f.conn, s, n)
+			if !errors.Is(err, kind) || !strings.Contains(err.Error(), "no answer within 1s") || strings.Contains(err.Error(), "rpc error") {
+				t.Errorf("%s: the error is %v; want one that is %q", name, err, kind)
+			}
+		})
+	}
+	wg.Wait()
+	must(t, proxy.Heal())
+	// All of it arrives now. What the caller does about it works.
+	for _, id := range []string{"1", "2"} {
+		eventually(t, "abandoned", func() bool { return s.Abandon(within(t), "d", id) == nil })
+	}
+	eventually(t, "deleted", func() bool { return s.Delete(within(t), n) == nil })
+	f.wantKeys("d", 0)
+}
+
+// A server that cannot be reached is one that nothing was sent to.
+func TestRefusedConnection(t *testing.T) {
+	t.Parallel()
+	f, proxy := throughProxy(t, swift())
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	proxy.Cut()
+	eventually(t, "the client knows", func() bool {
+		_, err := s.List(within(t), "d")
+		return err != nil && strings.Contains(err.Error(), "connection refused")
+	})
+	var wg sync.WaitGroup
+	for name, do := range everyCall {
+		if name == "WaitDelete" {
+			continue // heals itself
+		}
+		wg.Go(func() {
+			err := do(within(t), f.conn, s, n)
+			if !errors.Is(err, driver.ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") {
+				t.Errorf("%s: the error is %v; want ErrUnavailable with the reason", name, err)
+			}
+			ctx, cancel := context.WithTimeout(within(t), 20*time.Millisecond)
+			defer cancel()
+			err = do(ctx, f.conn, s, n)
+			if !errors.Is(err, driver.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: the error is %v; want ErrUnavailable and DeadlineExceeded", name, err)
+			}
+		})
+	}
+	wg.Wait()
+	must(t, proxy.Heal())
+	f.wantKeys("d", 1)
+	eventually(t, "the client is back", func() bool {
+		_, err := s.List(within(t), "d")
+		return err == nil
+	})
+	must(t, s.Err())
+}
+
+func TestEndedContextSendsNothing(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	ctx, cancel := context.WithCancel(within(t))
+	cancel()
+	for name, do := range everyCall {
+		wantSent(t, name, f.tap.during(func() {
+			wantIs(t, do(ctx, f.conn, s, n), context.Canceled)
+		}), sent{})
+	}
+}

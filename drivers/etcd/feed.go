@@ -1,0 +1,230 @@
+package etcd
+
+import (
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// feed tells who waits for nodes in a range of keys that they are gone. It is
+// plain state; feeds guards it with a lock and does the talking.
+//
+// While its watch is open, a feed knows of every deletion after the revision
+// since: it has either told those who waited or keeps it in gone. So whoever
+// saw a node alive at since or later has nothing to ask the store. For others,
+// and for all after the watch was broken, a read tells.
+type feed struct {
+	span
+
+	open  bool   // the watch is open, and since and gone are complete
+	id    int64  // the watch, while open
+	since uint64 // see above
+	gone  map[string]uint64
+
+	waits    map[string][]*target // by key
+	waiting  int                  // number of waits
+	reading  bool                 // a read is under way or about to be
+	idle     time.Time            // since when nobody waits
+	verify   time.Time            // when to make sure that no deletion was lost
+	refusals int                  // of the watch, in a row
+}
+
+// wait is one call that waits for any of some nodes.
+type wait struct {
+	feed    *feed
+	targets []*target
+	told    bool
+	result  chan outcome // has room for the one outcome
+}
+
+type outcome struct {
+	index int
+	err   error
+}
+
+// target is one node that a wait waits for.
+type target struct {
+	wait  *wait
+	index int
+	key   string
+	token uint64
+	seen  uint64 // the node was there at this revision
+	sure  bool   // the watch covers it from there on
+}
+
+func newWait(nodes []driver.Node) *wait {
+	w := &wait{result: make(chan outcome, 1)}
+	for i, n := range nodes {
+		w.targets = append(w.targets, &target{wait: w, index: i, key: n.Key, token: n.Token, seen: n.Version})
+	}
+	return w
+}
+
+func (w *wait) tell(o outcome) {
+	if !w.told {
+		w.told = true
+		w.result <- o
+	}
+}
+
+func newFeed(s span) *feed {
+	return &feed{span: s, gone: make(map[string]uint64), waits: make(map[string][]*target)}
+}
+
+// join adds a wait, or tells it at once if a deletion has already been seen. It
+// reports whether a read has to be made for it.
+func (f *feed) join(w *wait) (doubt bool) {
+	for _, t := range w.targets {
+		if f.gone[t.key] > t.token {
+			w.tell(outcome{index: t.index})
+			return false
+		}
+	}
+	w.feed = f
+	f.waiting++
+	for _, t := range w.targets {
+		t.sure = f.open && t.seen >= f.since
+		doubt = doubt || !t.sure
+		f.waits[t.key] = append(f.waits[t.key], t)
+	}
+	return doubt
+}
+
+// leave removes a wait.
+func (f *feed) leave(w *wait, now time.Time) {
+	for _, t := range w.targets {
+		f.drop(t.key, func(other *target) bool { return other == t })
+	}
+	if f.waiting--; f.waiting == 0 {
+		f.idle = now
+	}
+}
+
+// drop removes the targets of a key that match.
+func (f *feed) drop(key string, match func(*target) bool) {
+	list, ok := f.waits[key]
+	if !ok {
+		return
+	}
+	kept := list[:0]
+	for _, t := range list {
+		if !match(t) {
+			kept = append(kept, t)
+		}
+	}
+	clear(list[len(kept):])
+	if f.waits[key] = kept; len(kept) == 0 {
+		delete(f.waits, key)
+	}
+}
+
+// opened takes note that a watch is open and tells of everything after the
+// revision given.
+func (f *feed) opened(id int64, revision uint64) {
+	f.open, f.id, f.since, f.refusals = true, id, revision, 0
+	for _, list := range f.waits {
+		for _, t := range list {
+			t.sure = t.seen >= revision
+		}
+	}
+}
+
+// broken takes note that the watch is over. What is in gone stays true.
+func (f *feed) broken() { f.open = false }
+
+// mostGone bounds the memory of deletions. What is forgotten costs a read for
+// whoever comes to wait with an older list, and a list is rarely that old.
+const mostGone = 1024
+
+// deleted takes note of a deletion. The keys of older incarnations are told
+// apart by the revision: a node lives from its token to its first deletion.
+func (f *feed) deleted(key string, revision uint64) {
+	if len(f.gone) >= mostGone {
+		clear(f.gone)
+		f.since = max(f.since, revision)
+	}
+	f.gone[key] = revision
+	f.drop(key, func(t *target) bool {
+		if t.token < revision {
+			t.wait.tell(outcome{index: t.index})
+			return true
+		}
+		return false
+	})
+}
+
+// doubt makes every wait ask the store again.
+func (f *feed) doubt() {
+	for _, list := range f.waits {
+		for _, t := range list {
+			t.sure = false
+		}
+	}
+}
+
+// doubtful returns a key that must be read, and whether it is the only one.
+func (f *feed) doubtful() (key string, any, only bool) {
+	for k, list := range f.waits {
+		for _, t := range list {
+			if t.sure {
+				continue
+			}
+			if any {
+				return key, true, false
+			}
+			key, any = k, true
+			break
+		}
+	}
+	return key, any, any
+}
+
+// read takes note of what a read of a part of the range has found. A node is
+// gone if it is not there at a time after its creation. It is not there either
+// if the key is bound to another lease than the name tells: somebody has
+// written over it, and no list holds it any more. The read was too old if it
+// leaves a wait in that part in doubt.
+func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld bool) {
+	there := make(map[string]uint64, len(kvs))
+	for _, kv := range kvs {
+		if lease, ok := leaseOf(string(kv.Key)); ok && lease == kv.Lease {
+			there[string(kv.Key)] = uint64(kv.CreateRevision)
+		}
+	}
+	for key := range f.waits {
+		if !part.contains(key) {
+			continue
+		}
+		token := there[key]
+		f.drop(key, func(t *target) bool {
+			switch {
+			case t.sure:
+				return false
+			case revision < t.token: // the node was not made then
+				tooOld = true
+				return false
+			case token == t.token:
+				t.seen = max(t.seen, revision)
+				t.sure = f.open && t.seen >= f.since
+				tooOld = tooOld || !t.sure
+				return false
+			default:
+				t.wait.tell(outcome{index: t.index})
+				return true
+			}
+		})
+	}
+	return tooOld
+}
+
+// fail ends every wait with an error.
+func (f *feed) fail(err error) {
+	for _, list := range f.waits {
+		for _, t := range list {
+			t.wait.tell(outcome{err: err})
+		}
+	}
+	clear(f.waits)
+}

@@ -1,0 +1,221 @@
+package etcd
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func testFeed() *feed { return newFeed(keyspace("ns").dir("d")) }
+
+// leased is a node of the lease given, made at token and seen at seen.
+func leased(lease int64, token, seen uint64) driver.Node {
+	return driver.Node{Dir: "d", Key: keyspace("ns").node("d", lease, "0"), Token: token, Version: seen}
+}
+
+func kvOf(n driver.Node, token int64) *mvccpb.KeyValue {
+	lease, _ := leaseOf(n.Key)
+	return &mvccpb.KeyValue{Key: []byte(n.Key), CreateRevision: token, Lease: lease}
+}
+
+func joined(f *feed, nodes ...driver.Node) *wait {
+	w := newWait(nodes)
+	f.join(w)
+	return w
+}
+
+func wantTold(t *testing.T, w *wait, index int) {
+	t.Helper()
+	select {
+	case o := <-w.result:
+		if o.err != nil || o.index != index {
+			t.Errorf("told %+v; want index %d", o, index)
+		}
+	default:
+		t.Error("the wait was not told")
+	}
+}
+
+func wantUntold(t *testing.T, w *wait) {
+	t.Helper()
+	select {
+	case o := <-w.result:
+		t.Errorf("told %+v too early", o)
+	default:
+	}
+}
+
+func wantDoubt(t *testing.T, f *feed, want bool) {
+	t.Helper()
+	if _, any, _ := f.doubtful(); any != want {
+		t.Errorf("in doubt: %v; want %v", any, want)
+	}
+}
+
+func TestFeedTellsOfADeletion(t *testing.T) {
+	f := testFeed()
+	f.opened(1, 10)
+	a, b := leased(1, 8, 10), leased(2, 9, 10)
+	one, any := joined(f, a), joined(f, b, a)
+	wantDoubt(t, f, false)
+	f.deleted(a.Key, 11)
+	wantTold(t, one, 0)
+	wantTold(t, any, 1)
+	f.deleted(b.Key, 12)
+	wantUntold(t, any) // once is enough
+	now := time.Unix(5, 0)
+	f.leave(one, now)
+	f.leave(any, now)
+	if f.waiting != 0 || len(f.waits) != 0 || !f.idle.Equal(now) {
+		t.Errorf("the feed still has %d waits for %v, idle since %v", f.waiting, f.waits, f.idle)
+	}
+}
+
+// A deletion that came before the wait was registered.
+func TestFeedRemembersDeletions(t *testing.T) {
+	f := testFeed()
+	f.opened(1, 10)
+	n := leased(1, 8, 10)
+	f.deleted(n.Key, 11)
+	wantTold(t, joined(f, n), 0)
+
+	successor := leased(1, 12, 12) // the same name, made anew
+	w := joined(f, successor)
+	wantDoubt(t, f, false)
+	wantUntold(t, w)
+	f.deleted(n.Key, 13)
+	wantTold(t, w, 0)
+}
+
+func TestFeedForgetsAndSaysSo(t *testing.T) {
+	f := testFeed()
+	f.opened(1, 10)
+	early := joined(f, leased(1, 8, 10))
+	for i := range int64(mostGone + 1) {
+		f.deleted(leased(100+i, 0, 0).Key, uint64(11+i))
+	}
+	if len(f.gone) > mostGone {
+		t.Errorf("%d deletions remembered", len(f.gone))
+	}
+	wantDoubt(t, f, false) // of who was there before, nothing was forgotten
+	joined(f, leased(100, 9, 10))
+	wantDoubt(t, f, true) // but this one's deletion was
+	wantUntold(t, early)
+}
+
+func TestDeletionOfAnOlderIncarnationTellsNobody(t *testing.T) {
+	f := testFeed()
+	f.opened(1, 10)
+	n := leased(1, 20, 20)
+	w := joined(f, n)
+	f.deleted(n.Key, 15) // a follower that lags behind delivers it late
+	wantUntold(t, w)
+	f.deleted(n.Key, 21)
+	wantTold(t, w, 0)
+}
+
+func TestReadSettlesDoubt(t *testing.T) {
+	old := leased(1, 5, 8) // seen before the watch was opened
+	tests := []struct {
+		name        string
+		kvs         []*mvccpb.KeyValue
+		revision    uint64
+		told, doubt bool
+	}{
+		{"there", []*mvccpb.KeyValue{kvOf(old, 5)}, 12, false, false},
+		{"gone", nil, 12, true, false},
+		{"another of the same name", []*mvccpb.KeyValue{kvOf(old, 11)}, 12, true, false},
+		{"written over, and so of no session", []*mvccpb.KeyValue{{Key: []byte(old.Key), CreateRevision: 5}}, 12, true, false},
+		{"older than the node", nil, 4, false, true},
+		{"older than the watch", []*mvccpb.KeyValue{kvOf(old, 5)}, 9, false, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := testFeed()
+			w := joined(f, old)
+			wantDoubt(t, f, true)
+			f.opened(1, 10)
+			wantDoubt(t, f, true)
+			if tooOld := f.read(f.span, tt.kvs, tt.revision); tooOld != tt.doubt {
+				t.Errorf("the read is too old: %v; want %v", tooOld, tt.doubt)
+			}
+			wantDoubt(t, f, tt.doubt)
+			if tt.told {
+				wantTold(t, w, 0)
+			} else {
+				wantUntold(t, w)
+			}
+		})
+	}
+}
+
+// A read of one key says nothing about others.
+func TestReadOfAPart(t *testing.T) {
+	f := testFeed()
+	a, b := leased(1, 5, 8), leased(2, 6, 8)
+	forA, forB := joined(f, a), joined(f, b)
+	f.opened(1, 10)
+	f.read(span{from: a.Key, to: a.Key + "\x00"}, nil, 12)
+	wantTold(t, forA, 0)
+	wantUntold(t, forB)
+	key, any, only := f.doubtful()
+	if key != b.Key || !any || !only {
+		t.Errorf("in doubt: %q, %v, %v; want only %q", key, any, only, b.Key)
+	}
+}
+
+// Nothing that was waited for before a watch broke is certain after it, unless
+// it was seen at the new one's beginning or later.
+func TestReopenedWatchLeavesDoubt(t *testing.T) {
+	f := testFeed()
+	f.opened(1, 10)
+	joined(f, leased(1, 8, 10))
+	joined(f, leased(2, 9, 20))
+	f.broken()
+	f.opened(2, 20)
+	key, any, only := f.doubtful()
+	if want := leased(1, 0, 0).Key; key != want || !any || !only {
+		t.Errorf("in doubt: %q, %v, %v; want only %q", key, any, only, want)
+	}
+}
+
+func TestFailedFeedTellsEveryWait(t *testing.T) {
+	f := testFeed()
+	var waits []*wait
+	for i := range int64(3) {
+		waits = append(waits, joined(f, leased(1+i, 8, 10), leased(5, 8, 10)))
+	}
+	f.fail(driver.ErrDenied)
+	for _, w := range waits {
+		wantIs(t, (<-w.result).err, driver.ErrDenied)
+		f.leave(w, time.Time{})
+	}
+	if f.waiting != 0 {
+		t.Errorf("%d still wait", f.waiting)
+	}
+}
+
+func BenchmarkFeedHandOff(b *testing.B) {
+	for _, n := range []int64{1, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			f := testFeed()
+			f.opened(1, 1)
+			for i := range n {
+				joined(f, leased(1000+i, 1, 1))
+			}
+			revision := uint64(1)
+			for b.Loop() {
+				node := leased(1, revision, revision)
+				w := joined(f, node)
+				revision++
+				f.deleted(node.Key, revision)
+				<-w.result
+				f.leave(w, time.Time{})
+			}
+		})
+	}
+}

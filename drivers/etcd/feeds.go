@@ -1,0 +1,136 @@
+package etcd
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// feedTiming is every duration that feeds choose.
+type feedTiming struct {
+	linger time.Duration // how long a feed outlives its last wait
+	quiet  time.Duration // after how much silence the server is asked for a sign of life
+	answer time.Duration // how long it may take to answer
+	verify time.Duration // how often waits are checked against the store, about
+	tick   time.Duration // how often all of these are looked at
+}
+
+var defaultFeedTiming = feedTiming{
+	linger: time.Second,
+	quiet:  3 * time.Second,
+	answer: 2 * time.Second,
+	verify: 30 * time.Second,
+	tick:   500 * time.Millisecond,
+}
+
+// feeds are the feeds of a connection. All their watches share one stream, so
+// that a wait costs neither a goroutine nor a stream; the stream is open while
+// there are feeds. A feed is for a range of keys. At present that is always a
+// directory, whatever number of its nodes is waited for.
+type feeds struct {
+	conn   *conn
+	client pb.WatchClient
+	timing feedTiming
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	wake    chan struct{} // has room for one; the stream has something to send
+
+	mu      sync.Mutex
+	closed  bool
+	serving bool // the goroutine that owns the stream runs
+	all     map[span]*feed
+	link    link // the state of the stream
+}
+
+func newFeeds(c *conn, client pb.WatchClient, t feedTiming) *feeds {
+	h := &feeds{
+		conn:   c,
+		client: client,
+		timing: t,
+		wake:   make(chan struct{}, 1),
+		all:    make(map[span]*feed),
+	}
+	h.ctx, h.cancel = context.WithCancel(c.ctx)
+	return h
+}
+
+// join makes w wait on the feed that covers its nodes.
+func (h *feeds) join(o op, s span, w *wait) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return failed(o, driver.ErrClosed, nil)
+	}
+	f := h.all[s]
+	if f == nil {
+		f = newFeed(s)
+		f.verify = h.nextVerify(time.Now())
+		h.all[s] = f
+		h.link.want = append(h.link.want, f)
+		h.poke()
+	}
+	if f.join(w) {
+		h.readIfDoubtful(f)
+	}
+	if !h.serving {
+		h.serving = true
+		h.running.Go(h.serve)
+	}
+	return nil
+}
+
+// leave ends w's waiting.
+func (h *feeds) leave(w *wait) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w.feed != nil {
+		w.feed.leave(w, time.Now())
+	}
+}
+
+// close ends every wait and returns when nothing of the feeds runs any more.
+func (h *feeds) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.cancel()
+	h.running.Wait()
+}
+
+// poke wakes the goroutine that sends.
+func (h *feeds) poke() {
+	select {
+	case h.wake <- struct{}{}:
+	default: // it has been woken already and will see everything
+	}
+}
+
+// nextVerify spreads the checks, so that those of many clients which began to
+// wait together do not come together.
+func (h *feeds) nextVerify(now time.Time) time.Time {
+	return now.Add(h.timing.verify*3/4 + rand.N(h.timing.verify/2))
+}
+
+// remove ends a feed. The caller holds the lock.
+func (h *feeds) remove(f *feed) {
+	delete(h.all, f.span)
+	if f.open {
+		delete(h.link.watches, f.id)
+		h.link.drop = append(h.link.drop, f.id)
+	}
+	f.broken()
+}
+
+// fail ends a feed and all that wait on it with an error. The caller holds the
+// lock.
+func (h *feeds) fail(f *feed, err error) {
+	f.fail(err)
+	h.remove(f)
+}

@@ -1,0 +1,58 @@
+package etcd
+
+import "sync"
+
+// fence is what a session knows of its fence: a key of its own, bound to the
+// lease, that exists once something was abandoned. Every request that makes a
+// node asks for the fence to stand where the session last saw it, told by its
+// modification revision, and Abandon moves it. Revisions never come back, so a
+// request from before the move does nothing, however late it arrives.
+//
+// Moving the fence makes the session's other creates that are on their way
+// fail their comparison. They learn the new position and try again.
+type fence struct {
+	mu    sync.Mutex
+	stood int64 // where it was last seen; 0: it did not exist
+
+	// unsettled is the position that a Create, Update or Abandon of unknown
+	// outcome asks for. While the fence stands there that request may still
+	// come: it would make a node that nobody knows of any more, bring back data
+	// that was replaced, or remove what was created in the meantime. So before
+	// the next change, the fence has to be moved.
+	unsettled int64
+}
+
+// settled is less than every position.
+const settled = -1
+
+func newFence() *fence { return &fence{unsettled: settled} }
+
+// position returns where the fence is believed to stand, and whether it has to
+// be moved before a node is made or changed.
+func (f *fence) position() (stood int64, move bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stood, f.stood == f.unsettled
+}
+
+// pending takes note of a request of unknown outcome that asks for the fence to
+// stand at a position.
+func (f *fence) pending(stood int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unsettled = max(f.unsettled, stood)
+}
+
+// saw takes note of a position. Replies overtake each other, so an older one
+// does not count, with one exception: if the fence is gone, somebody has
+// deleted it, and it stands again where requests from the session's beginning
+// ask for it to stand. Then it has to be moved as well.
+func (f *fence) saw(stands int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if stands == 0 {
+		f.stood, f.unsettled = 0, 0
+		return
+	}
+	f.stood = max(f.stood, stands)
+}

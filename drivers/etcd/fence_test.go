@@ -1,0 +1,33 @@
+package etcd
+
+import "testing"
+
+func wantPosition(t *testing.T, f *fence, stood int64, move bool) {
+	t.Helper()
+	if gotStood, gotMove := f.position(); gotStood != stood || gotMove != move {
+		t.Errorf("the fence stands at %d, to be moved: %v; want %d, %v", gotStood, gotMove, stood, move)
+	}
+}
+
+func TestFence(t *testing.T) {
+	f := newFence()
+	wantPosition(t, f, 0, false)
+
+	f.pending(0) // an Abandon whose reply was lost asks for position 0
+	wantPosition(t, f, 0, true)
+	f.saw(5) // moved: that Abandon can do nothing any more
+	wantPosition(t, f, 5, false)
+	f.saw(3) // a reply that was overtaken
+	wantPosition(t, f, 5, false)
+
+	f.pending(5)
+	wantPosition(t, f, 5, true)
+	f.saw(8)
+	wantPosition(t, f, 8, false)
+
+	f.pending(8)
+	f.saw(0) // somebody has deleted the key: requests that ask for 0 would be let in
+	wantPosition(t, f, 0, true)
+	f.saw(12)
+	wantPosition(t, f, 12, false)
+}

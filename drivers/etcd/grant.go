@@ -1,0 +1,176 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// What etcd can grant: whole seconds, up to lease.MaxLeaseTTL of its server.
+// How little it grants depends on the servers' election timeout.
+const (
+	minTTL = time.Second
+	maxTTL = 9_000_000_000 * time.Second
+)
+
+// grantAttempts is how often a grant is asked for whose replies are lost.
+const grantAttempts = 3
+
+// pause keeps attempts that fail at once apart.
+const pause = 50 * time.Millisecond
+
+// OpenSession implements driver.Conn. The lease's number is chosen here, so
+// that asking again after a lost reply cannot make a second lease.
+func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	o := op{name: "open session", write: true, limit: c.timing.of(ttl), life: c.ctx}
+	if ttl <= 0 || ttl > maxTTL {
+		return nil, invalid(o, "a TTL of %v; etcd grants from %v, or more as its election timeout wants, to %v", ttl, minTTL, maxTTL)
+	}
+	id := 1 + rand.Int64N(1<<63-1)
+	o.key = formatLease(id)
+	asked := int64((ttl + time.Second - 1) / time.Second)
+	granted, sent, err := c.grant(ctx, o, id, asked)
+	if err != nil {
+		if errors.Is(err, driver.ErrUncertain) {
+			c.revokeLater(id, o.limit, ttl, true)
+		}
+		return nil, err
+	}
+	if granted > asked {
+		c.revokeLater(id, o.limit, ttl, false)
+		return nil, invalid(o, "a TTL of %v; the least that this etcd grants is %ds, because of its election timeout", ttl, granted)
+	}
+	s := newSession(c, id, time.Duration(granted)*time.Second, sent)
+	if !c.adopt(s) { // Close has begun in the meantime
+		s.close()
+		s.cancel()
+		s.lease.Wait()
+		_, _ = c.revoke(ctx, id, o.limit) // or it expires
+		return nil, s.Err()
+	}
+	return s, nil
+}
+
+// grant asks for the lease until it is known to exist, and returns what was
+// granted and when the request was sent that the grant counts from. An error
+// that Is ErrUncertain says that the lease may exist or come to exist.
+func (c *conn) grant(ctx context.Context, o op, id, asked int64) (ttl int64, sent time.Time, err error) {
+	var lost error // what became of an earlier request of unknown outcome
+	for range grantAttempts {
+		sent = time.Now()
+		err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
+			resp, err := c.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: id, TTL: asked}, opts...)
+			ttl = resp.GetTTL()
+			return err
+		})
+		if lost != nil && errors.Is(err, rpctypes.ErrLeaseExist) {
+			// It was applied, at a time that is not known. Renewing makes it
+			// known, and tells what was granted.
+			sent = time.Now()
+			ttl, err = c.renewOnce(ctx, o, id)
+		}
+		switch {
+		case err == nil:
+			return ttl, sent, nil
+		case errors.Is(err, driver.ErrUncertain):
+			lost = err
+		case lost == nil:
+			return 0, sent, err
+		}
+		if !driver.Transient(err) || !sleep(ctx, pause) {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		lost = failed(o, driver.ErrUncertain, driver.ContextError(ctx))
+	}
+	return 0, sent, lost
+}
+
+// renewOnce renews a lease that is no session's yet.
+func (c *conn) renewOnce(ctx context.Context, o op, id int64) (ttl int64, err error) {
+	err = c.do(ctx, o, func(ctx context.Context, _ ...grpc.CallOption) (err error) {
+		ttl, err = newRenewal(ctx, c.leases, id).once(ctx)
+		return err
+	})
+	if err == nil && ttl <= 0 {
+		err = failed(o, driver.ErrUnavailable, errors.New("the lease ran out before its grant was known"))
+	}
+	return ttl, err
+}
+
+// revoke ends a lease. One that does not exist is success; found tells.
+func (c *conn) revoke(ctx context.Context, id int64, limit time.Duration) (found bool, err error) {
+	o := op{name: "revoke", key: formatLease(id), write: true, limit: limit, life: c.ctx}
+	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
+		_, err := c.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: id}, opts...)
+		return err
+	})
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// revokeLater ends a lease in the background, as well as it can: until the
+// store confirms, the TTL has passed or the connection is closed. If mayAppear
+// is set, a grant may still be on its way, so that a lease which does not
+// exist proves nothing.
+func (c *conn) revokeLater(id int64, limit, ttl time.Duration, mayAppear bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.farther.Go(func() { c.revokeUntilDone(id, limit, ttl, mayAppear) })
+	}
+}
+
+func (c *conn) revokeUntilDone(id int64, limit, ttl time.Duration, mayAppear bool) {
+	ctx, cancel := context.WithTimeout(c.ctx, ttl)
+	defer cancel()
+	for wait := pause; ; wait = min(2*wait, limit) {
+		found, err := c.revoke(ctx, id, limit)
+		if found || err == nil && !mayAppear {
+			return
+		}
+		leaving := c.leaving
+		select {
+		case <-leaving: // Close waits for this
+			if err == nil {
+				return
+			}
+			leaving, wait = nil, pause
+		default:
+		}
+		timer := time.NewTimer(wait)
+		// If ctx has ended as well, the next request finds out.
+		select {
+		case <-timer.C:
+		case <-leaving: // try at once, as there will be little time
+			timer.Stop()
+		case <-ctx.Done():
+			timer.Stop()
+			c.log.Debug("left a lease to expire", zap.String("lease", formatLease(id)), zap.Error(err))
+			return
+		}
+	}
+}
+
+// sleep waits for d, and reports false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done(): // both may be ready: then the next request finds out
+		return false
+	}
+}

@@ -1,0 +1,257 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// loseReply has the next transaction applied and its reply lost.
+func (f *fixture) loseReply() {
+	f.tap.intercept(func(c call) error {
+		err := c.pass(c.ctx)
+		if c.method == "Txn" {
+			f.tap.intercept(nil)
+			return status.Error(codes.Unavailable, "reply lost by the test")
+		}
+		return err
+	})
+}
+
+// hold holds the next transaction back: its caller gets no answer, and it
+// arrives when land is called, which returns what the store said to it.
+func (f *fixture) hold() (held <-chan struct{}, land func() (*pb.TxnResponse, error)) {
+	var req *pb.TxnRequest
+	hold := make(chan struct{})
+	f.tap.intercept(func(c call) error {
+		r, ok := c.req.(*pb.TxnRequest)
+		if !ok {
+			return c.pass(c.ctx)
+		}
+		f.tap.intercept(nil)
+		req = r
+		close(hold)
+		<-c.ctx.Done()
+		return status.FromContextError(c.ctx.Err()).Err()
+	})
+	return hold, func() (*pb.TxnResponse, error) {
+		<-hold
+		return pb.NewKVClient(f.admin.ActiveConnection()).Txn(within(f.t), req)
+	}
+}
+
+// abort makes a call whose transaction is held back, and whose caller then goes
+// away.
+func (f *fixture) abort(do func(ctx context.Context) error) (land func() (*pb.TxnResponse, error)) {
+	f.t.Helper()
+	held, land := f.hold()
+	ctx, cancel := context.WithCancel(within(f.t))
+	go func() {
+		<-held
+		cancel()
+	}()
+	wantIs(f.t, do(ctx), driver.ErrUncertain, context.Canceled)
+	return land
+}
+
+// wantRefused fails if a late request has changed anything.
+func wantRefused(t *testing.T, land func() (*pb.TxnResponse, error)) {
+	t.Helper()
+	resp, err := land()
+	must(t, err)
+	if resp.Succeeded {
+		t.Fatal("the late request was carried out")
+	}
+}
+
+func TestLateCreateAfterAbandon(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	land := f.abort(func(ctx context.Context) error {
+		_, err := s.Create(ctx, "d", "0", nil)
+		return err
+	})
+	must(t, s.Abandon(within(t), "d", "0"))
+	wantRefused(t, land)
+	f.wantKeys("d", 0)
+
+	n := f.create(s, "d", "0")
+	wantRefused(t, land) // and once more, as a network may
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(n) {
+		t.Errorf("listed %+v; want %+v", nodes, n)
+	}
+}
+
+// Without Abandon, Create again is the other way to go on.
+func TestLateCreateAfterCreate(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	land := f.abort(func(ctx context.Context) error {
+		_, _, err := s.CreateList(ctx, "d", "0", []byte("late"))
+		return err
+	})
+	n := f.create(s, "d", "0")
+	wantRefused(t, land)
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(n) || string(nodes[0].Data) != "0" {
+		t.Errorf("listed %+v; want %+v", nodes, n)
+	}
+	must(t, s.Delete(within(t), n))
+	wantRefused(t, land) // or it would make a node that nobody knows of
+	f.wantKeys("d", 0)
+}
+
+func TestLateUpdateAfterUpdate(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	land := f.abort(func(ctx context.Context) error {
+		_, err := s.Update(ctx, n, []byte("late"))
+		return err
+	})
+	_, err := s.Update(within(t), n, []byte("last"))
+	must(t, err)
+	wantRefused(t, land)
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(n) || string(nodes[0].Data) != "last" {
+		t.Errorf("listed %+v", nodes)
+	}
+	must(t, s.Delete(within(t), n))
+	_, err = s.Update(within(t), n, nil)
+	wantIs(t, err, driver.ErrGone)
+}
+
+func TestAbandonRemovesWhatWasCreated(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	f.loseReply()
+	_, err := s.Create(within(t), "d", "0", nil)
+	wantIs(t, err, driver.ErrUncertain)
+	other := f.create(s, "d", "1")
+	f.wantKeys("d", 2)
+
+	f.loseReply()
+	wantIs(t, s.Abandon(within(t), "d", "0"), driver.ErrUncertain)
+	must(t, s.Abandon(within(t), "d", "0"))
+	must(t, s.Abandon(within(t), "d", "never"))
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(other) {
+		t.Errorf("left are %+v; want %+v", nodes, other)
+	}
+}
+
+// An Abandon whose caller gave up arrives after the next Create of the slot.
+func TestLateAbandonSparesTheNextNode(t *testing.T) {
+	for _, before := range []int{0, 1} { // Abandons that have succeeded before
+		t.Run(fmt.Sprint(before), func(t *testing.T) {
+			f := start(t)
+			s := f.open(time.Minute)
+			for range before {
+				must(t, s.Abandon(within(t), "d", "0"))
+			}
+			land := f.abort(func(ctx context.Context) error { return s.Abandon(ctx, "d", "0") })
+			n := f.create(s, "d", "0")
+			wantRefused(t, land)
+			must(t, s.Err())
+			nodes, err := s.List(within(t), "d")
+			must(t, err)
+			if len(nodes) != 1 || !nodes[0].Same(n) {
+				t.Errorf("listed %+v; want %+v", nodes, n)
+			}
+		})
+	}
+}
+
+// With the fence's key gone, requests from the session's beginning would find
+// it where they expect it.
+func TestFenceDeletedByAnOperator(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	land := f.abort(func(ctx context.Context) error {
+		_, err := s.Create(ctx, "d", "0", nil)
+		return err
+	})
+	must(t, s.Abandon(within(t), "d", "0"))
+	_, err := f.admin.Delete(within(t), f.keyspace.fence(s.id))
+	must(t, err)
+	f.create(s, "d", "1") // finds out
+	wantRefused(t, land)
+	f.wantKeys("d", 1)
+	must(t, s.Abandon(within(t), "d", "1"))
+	f.wantKeys("d", 0)
+}
+
+func TestLateCreateAfterTheSessionsEnd(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	land := f.abort(func(ctx context.Context) error {
+		_, err := s.Create(ctx, "d", "0", nil)
+		return err
+	})
+	must(t, s.Close(within(t)))
+	if _, err := land(); err == nil {
+		t.Error("the late request was carried out")
+	}
+	f.wantKeys("d", 0)
+}
+
+// A call in flight ends with the session.
+func TestSessionsEndEndsItsCalls(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	held, _ := f.hold()
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Create(within(t), "d", "0", nil)
+		done <- err
+	}()
+	receive(t, "the request", held)
+	must(t, s.Close(within(t)))
+	wantIs(t, receive(t, "the end of the call", done), driver.ErrClosed)
+}
+
+// Slots of one session are created and abandoned all at once: each Abandon
+// moves the fence under the others' feet.
+func TestConcurrentCreatesAndAbandons(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	const slots, rounds = 8, 10
+	var wg sync.WaitGroup
+	for slot := range slots {
+		wg.Go(func() {
+			id := fmt.Sprint(slot)
+			for round := range rounds {
+				n, all, err := s.CreateList(within(t), "d", id, []byte(fmt.Sprint(round)))
+				if err != nil {
+					t.Errorf("create %s: %v", id, err)
+					return
+				}
+				if !slices.ContainsFunc(all, n.Same) || string(n.Data) != fmt.Sprint(round) {
+					t.Errorf("round %d of %s made %+v and listed %+v", round, id, n, all)
+				}
+				if round == rounds-1 {
+					return
+				}
+				if err := s.Abandon(within(t), "d", id); err != nil {
+					t.Errorf("abandon %s: %v", id, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	f.wantKeys("d", slots)
+}

@@ -1,0 +1,205 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// target is the shared server as an Opener is given it.
+func targetOf(t *testing.T, etcd *testserver.Etcd) driver.Target {
+	t.Helper()
+	var hosts []string
+	for _, e := range etcd.Endpoints() {
+		_, host, _ := strings.Cut(e, "://")
+		hosts = append(hosts, host)
+	}
+	return driver.Target{
+		Scheme:    "etcd",
+		Hosts:     hosts,
+		Namespace: namespace(t),
+		TLS:       etcd.ClientConfig().TLS,
+		Logger:    zap.NewNop(),
+	}
+}
+
+func opener(t *testing.T) driver.Opener {
+	t.Helper()
+	o, err := driver.DefaultMux.Lookup("etcd")
+	must(t, err)
+	return o
+}
+
+// use opens a connection, does a little of everything with it and closes it.
+func use(t *testing.T, target driver.Target) {
+	t.Helper()
+	c, err := opener(t).Open(within(t), target)
+	must(t, err)
+	s, err := c.OpenSession(within(t), 2*time.Second)
+	must(t, err)
+	n, err := s.Create(within(t), "d", "0", nil)
+	must(t, err)
+	wait := waiting(within(t), s, n)
+	nodes, err := c.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(n) {
+		t.Errorf("listed %+v; want %+v", nodes, n)
+	}
+	must(t, s.Delete(within(t), n))
+	must(t, receive(t, "the wait", wait))
+	must(t, s.Close(within(t)))
+	must(t, c.Close())
+	_, err = c.List(within(t), "d")
+	wantIs(t, err, driver.ErrClosed)
+}
+
+func TestOpen(t *testing.T) {
+	use(t, targetOf(t, single.get(t)))
+	use(t, targetOf(t, triple.get(t)))
+}
+
+// silent is an address that accepts connections and says nothing.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()) })
+	return l.Addr().String()
+}
+
+func TestOpenOfAServerThatIsNotThere(t *testing.T) {
+	nobody := driver.Target{Hosts: []string{silent(t)}, Namespace: "ns", Logger: zap.NewNop()}
+	c, err := opener(t).Open(within(t), nobody) // does not wait for it
+	must(t, err)
+	ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
+	defer cancel()
+	_, err = c.OpenSession(ctx, time.Minute)
+	wantIs(t, err, driver.ErrUnavailable, context.DeadlineExceeded)
+	must(t, c.Close())
+
+	nobody.Username, nobody.Password = "root", "secret"
+	ctx, cancel = context.WithTimeout(within(t), 50*time.Millisecond)
+	defer cancel()
+	_, err = opener(t).Open(ctx, nobody) // cannot do without
+	wantIs(t, err, driver.ErrUnavailable, context.DeadlineExceeded)
+	_, err = opener(t).Open(ctx, nobody)
+	wantIs(t, err, driver.ErrUnavailable, context.DeadlineExceeded)
+
+	nobody.Params = map[string]string{"dial_timeout": "50ms"}
+	_, err = opener(t).Open(within(t), nobody)
+	wantIs(t, err, driver.ErrUnavailable)
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%q blames the caller's ctx, which lives", err)
+	}
+}
+
+func TestParams(t *testing.T) {
+	checks := map[string]func(string) error{}
+	for _, p := range opener(t).Params {
+		checks[p.Name] = p.Check
+	}
+	tests := []struct {
+		name, value string
+		valid       bool
+	}{
+		{"dial_timeout", "2s", true},
+		{"dial_timeout", "0s", false},
+		{"dial_timeout", "soon", false},
+		{"keepalive_time", "10s", true},
+		{"keepalive_time", "9s", false}, // gRPC would take it for 10s
+		{"keepalive_timeout", "1s", true},
+		{"keepalive_timeout", "5", false},
+	}
+	for _, tt := range tests {
+		if err := checks[tt.name](tt.value); (err == nil) != tt.valid {
+			t.Errorf("%s=%s: %v; want valid: %v", tt.name, tt.value, err, tt.valid)
+		}
+	}
+	got, err := parseSettings(map[string]string{"dial_timeout": "2s", "keepalive_time": "20s"})
+	must(t, err)
+	if want := (settings{2 * time.Second, 20 * time.Second, 3 * time.Second}); got != want {
+		t.Errorf("parsed %+v; want %+v", got, want)
+	}
+	_, err = opener(t).Open(within(t), driver.Target{Hosts: []string{"x:1"}, Params: map[string]string{"dial_timeout": "x"}, Logger: zap.NewNop()})
+	wantIs(t, err, driver.ErrInvalid)
+}
+
+// What the client warns of is for those who look for it.
+func TestClientsLogIsDebug(t *testing.T) {
+	for _, level := range []zapcore.Level{zapcore.DebugLevel, zapcore.InfoLevel} {
+		core, logs := observer.New(level)
+		log := quiet(zap.New(core)).With(zap.String("k", "v"))
+		log.Warn("a warning")
+		log.Debug("a detail")
+		want := 0
+		if level == zapcore.DebugLevel {
+			want = 2
+		}
+		if logs.Len() != want {
+			t.Errorf("at level %v %d entries came through; want %d", level, logs.Len(), want)
+		}
+		for _, e := range logs.All() {
+			if e.Level != zapcore.DebugLevel {
+				t.Errorf("an entry has level %v", e.Level)
+			}
+		}
+	}
+}
+
+func TestCapsAgreeWithTheInterfaces(t *testing.T) {
+	f := start(t)
+	s := driver.Session(f.open(time.Minute))
+	_, lists := s.(driver.CreateLister)
+	_, waits := s.(driver.AnyWaiter)
+	if c := f.Caps(); c.Has(driver.CapCreateList) != lists || c.Has(driver.CapWaitAny) != waits || !c.Has(driver.CapShared|driver.CapDurable) {
+		t.Errorf("caps are %v", c)
+	}
+}
+
+// The program closes its client too early.
+func TestClientClosedUnderneath(t *testing.T) {
+	t.Parallel()
+	etcd := single.get(t)
+	client, err := clientv3.New(etcd.ClientConfig())
+	must(t, err)
+	c := New(client, namespace(t), nil)
+	s, err := c.OpenSession(within(t), 2*time.Second)
+	must(t, err)
+	n, err := s.Create(within(t), "d", "0", nil)
+	must(t, err)
+	wait := waiting(within(t), s, n)
+	must(t, client.Close())
+	wantIs(t, receive(t, "the wait", wait), driver.ErrClosed)
+	_, err = s.Create(within(t), "d", "1", nil)
+	wantIs(t, err, driver.ErrClosed)
+	receive(t, "Done", s.Done())
+	wantIs(t, s.Err(), driver.ErrSessionLost)
+	must(t, c.Close())
+}
+
+func TestNewUsesTheDefaultNamespace(t *testing.T) {
+	etcd := single.get(t)
+	client := newClient(t, etcd.ClientConfig())
+	c := New(client, "", &Options{})
+	s, err := c.OpenSession(within(t), time.Minute)
+	must(t, err)
+	n, err := s.Create(within(t), "d", "0", nil)
+	must(t, err)
+	if !strings.HasPrefix(n.Key, "coordkit/d/") {
+		t.Errorf("the key is %s", n.Key)
+	}
+	must(t, c.Close())
+	_, err = client.Get(within(t), "x") // the client is still the caller's
+	must(t, err)
+}

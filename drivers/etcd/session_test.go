@@ -1,0 +1,268 @@
+package etcd
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+func TestTTLIsRoundedUpToSeconds(t *testing.T) {
+	f := start(t)
+	s := f.open(2100 * time.Millisecond)
+	if s.TTL() != 3*time.Second {
+		t.Errorf("TTL is %v; want 3s", s.TTL())
+	}
+	resp, err := f.admin.TimeToLive(within(t), clientv3.LeaseID(s.id))
+	must(t, err)
+	if resp.GrantedTTL != 3 {
+		t.Errorf("etcd granted %ds; want 3", resp.GrantedTTL)
+	}
+}
+
+func TestTTLOutOfRange(t *testing.T) {
+	f := start(t)
+	for _, ttl := range []time.Duration{0, -time.Second, maxTTL + 1} {
+		sent := f.tap.during(func() {
+			_, err := f.OpenSession(within(t), ttl)
+			wantIs(t, err, driver.ErrInvalid)
+			if !strings.Contains(err.Error(), "from 1s") || !strings.Contains(err.Error(), maxTTL.String()) {
+				t.Errorf("%q does not name the range", err)
+			}
+		})
+		if len(sent) > 0 {
+			t.Errorf("sent %v for a TTL of %v", sent, ttl)
+		}
+	}
+}
+
+// etcd grants no less than one and a half election timeouts.
+func TestTTLBelowTheStoresMinimum(t *testing.T) {
+	t.Parallel()
+	slow := testserver.StartEtcd(t, testserver.EtcdOptions{Heartbeat: 200 * time.Millisecond, ElectionTimeout: 2 * time.Second})
+	f := startOn(t, slow.ClientConfig(), slow.ClientConfig(), defaultTiming)
+	_, err := f.OpenSession(within(t), 2*time.Second)
+	wantIs(t, err, driver.ErrInvalid)
+	if !strings.Contains(err.Error(), "3s") {
+		t.Errorf("%q does not name the minimum of 3s", err)
+	}
+	eventually(t, "the lease is revoked", func() bool {
+		resp, err := f.admin.Leases(within(t))
+		must(t, err)
+		return len(resp.Leases) == 0
+	})
+	if s := f.open(3 * time.Second); s.TTL() != 3*time.Second {
+		t.Errorf("TTL is %v", s.TTL())
+	}
+}
+
+func TestSessionOutlivesItsTTL(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	s := f.open(time.Second)
+	f.create(s, "d", "0")
+	first := s.lease.Deadline()
+	sent := f.tap.during(func() {
+		eventually(t, "renewals for two TTLs", func() bool { return s.lease.Deadline().Sub(first) > 2*s.ttl })
+	})
+	must(t, s.Err())
+	f.wantKeys("d", 1)
+	if sent["LeaseKeepAlive"] > 1 {
+		t.Errorf("%d streams for one session's renewals", sent["LeaseKeepAlive"])
+	}
+}
+
+func TestSessionRevokedByAnOperator(t *testing.T) {
+	f := start(t)
+	s, other := f.open(2*time.Second), f.open(2*time.Second)
+	n := f.create(other, "d", "0")
+	f.create(s, "d", "0")
+	wait := waiting(within(t), s, n)
+	_, err := f.admin.Revoke(within(t), clientv3.LeaseID(s.id))
+	must(t, err)
+	receive(t, "Done", s.Done())
+	wantIs(t, s.Err(), driver.ErrSessionLost)
+	wantIs(t, receive(t, "the wait", wait), driver.ErrSessionLost)
+	f.wantKeys("d", 1)
+	must(t, other.Err()) // S8
+
+	sent := f.tap.during(func() {
+		_, err := s.Create(within(t), "d", "0", nil)
+		wantIs(t, err, driver.ErrSessionLost)
+		_, err = s.List(within(t), "d")
+		wantIs(t, err, driver.ErrSessionLost)
+		_, err = s.Update(within(t), n, nil)
+		wantIs(t, err, driver.ErrSessionLost)
+		wantIs(t, s.Delete(within(t), n), driver.ErrSessionLost)
+		wantIs(t, s.Abandon(within(t), "d", "0"), driver.ErrSessionLost)
+		wantIs(t, s.WaitDelete(within(t), n), driver.ErrSessionLost)
+	})
+	if len(sent) > 0 {
+		t.Errorf("an ended session sent %v", sent)
+	}
+	must(t, s.Close(within(t)))
+	wantIs(t, s.Err(), driver.ErrSessionLost) // only the first reason counts
+}
+
+// A create on a lease that is gone is how the session may learn of it first.
+func TestCreateLearnsOfTheLoss(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	_, err := f.admin.Revoke(within(t), clientv3.LeaseID(s.id))
+	must(t, err)
+	_, err = s.Create(within(t), "d", "0", nil)
+	wantIs(t, err, driver.ErrSessionLost)
+	wantIs(t, s.Err(), driver.ErrSessionLost)
+	receive(t, "Done", s.Done())
+	f.wantKeys("d", 0)
+}
+
+func TestCloseRemovesTheNodesAtOnce(t *testing.T) {
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	f.create(s, "d", "0")
+	must(t, s.Abandon(within(t), "e", "0")) // leaves a fence
+	n := f.create(other, "d", "0")
+	wait := waiting(within(t), s, n)
+	must(t, s.Close(within(t)))
+	receive(t, "Done", s.Done())
+	wantIs(t, s.Err(), driver.ErrClosed)
+	wantIs(t, receive(t, "the wait", wait), driver.ErrClosed)
+	f.wantKeys("d", 1)
+	f.wantKeys(".fence", 0)
+	if f.hasLease(s.id) {
+		t.Error("the lease is still there")
+	}
+	sent := f.tap.during(func() { must(t, s.Close(within(t))) })
+	if len(sent) > 0 {
+		t.Errorf("closing again sent %v", sent)
+	}
+	_, err := s.Create(within(t), "d", "1", nil)
+	wantIs(t, err, driver.ErrClosed)
+}
+
+// What Close could not do within its ctx goes on in the background.
+func TestCloseWithAnEndedContext(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	f.create(s, "d", "0")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantIs(t, s.Close(ctx), context.Canceled)
+	receive(t, "Done", s.Done())
+	eventually(t, "the lease is revoked", func() bool { return !f.hasLease(s.id) })
+	f.wantKeys("d", 0)
+}
+
+// The connection is closed right after: it does not forget the leases that it
+// still has to revoke.
+func TestConnCloseFinishesWhatSessionsLeft(t *testing.T) {
+	f := start(t)
+	left, open := f.open(time.Minute), f.open(time.Minute)
+	f.create(left, "d", "0")
+	f.create(open, "d", "0")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	wantIs(t, left.Close(ctx), context.Canceled)
+	must(t, f.conn.Close())
+	wantIs(t, open.Err(), driver.ErrClosed)
+	if f.hasLease(left.id) || f.hasLease(open.id) {
+		t.Error("a lease is left")
+	}
+	f.wantKeys("d", 0)
+}
+
+func TestLostGrantReply(t *testing.T) {
+	f := start(t)
+	var lost *pb.LeaseGrantRequest
+	f.tap.intercept(func(c call) error {
+		err := c.pass(c.ctx)
+		if c.method == "LeaseGrant" && lost == nil {
+			lost = c.req.(*pb.LeaseGrantRequest)
+			return status.Error(codes.Unavailable, "reply lost by the test")
+		}
+		return err
+	})
+	s := f.open(2 * time.Second)
+	if s.id != lost.ID {
+		t.Errorf("session %x; want the lease that was granted, %x", s.id, lost.ID)
+	}
+	f.create(s, "d", "0")
+}
+
+// Every reply is lost: the lease that may exist is revoked.
+func TestGrantRepliesAllLost(t *testing.T) {
+	f := start(t)
+	var id int64
+	f.tap.intercept(func(c call) error {
+		err := c.pass(c.ctx)
+		if r, ok := c.req.(*pb.LeaseGrantRequest); ok {
+			id = r.ID
+			return status.Error(codes.Unavailable, "reply lost by the test")
+		}
+		return err
+	})
+	ctx, cancel := context.WithCancel(within(t))
+	f.tap.mu.Lock()
+	step := f.tap.step
+	f.tap.mu.Unlock()
+	f.tap.intercept(func(c call) error {
+		err := step(c)
+		if c.method == "LeaseGrant" {
+			cancel()
+		}
+		return err
+	})
+	_, err := f.OpenSession(ctx, time.Minute)
+	wantIs(t, err, driver.ErrUncertain, context.Canceled)
+	eventually(t, "the lease is revoked", func() bool { return !f.hasLease(id) })
+}
+
+// The grant arrives after its caller has gone.
+func TestLateGrant(t *testing.T) {
+	f := start(t)
+	release, arrived := make(chan struct{}), make(chan error, 1)
+	var id int64
+	ctx, cancel := context.WithCancel(within(t))
+	f.tap.intercept(func(c call) error {
+		r, ok := c.req.(*pb.LeaseGrantRequest)
+		if !ok {
+			return c.pass(c.ctx)
+		}
+		id = r.ID
+		go func() {
+			<-release
+			_, err := pb.NewLeaseClient(f.admin.ActiveConnection()).LeaseGrant(context.Background(), r)
+			arrived <- err
+		}()
+		cancel()
+		<-c.ctx.Done()
+		return status.FromContextError(c.ctx.Err()).Err()
+	})
+	_, err := f.OpenSession(ctx, time.Minute)
+	wantIs(t, err, driver.ErrUncertain, context.Canceled)
+	close(release)
+	must(t, receive(t, "the late grant", arrived))
+	eventually(t, "the lease is revoked", func() bool { return !f.hasLease(id) })
+}
+
+func TestSessionsHaveTheirOwnLeases(t *testing.T) {
+	f := start(t)
+	a, b := f.open(2*time.Second), f.open(2*time.Second)
+	if a.ID() == b.ID() {
+		t.Fatal("two sessions with one ID")
+	}
+	f.create(a, "d", "0")
+	f.create(b, "d", "0")
+	must(t, a.Close(within(t)))
+	must(t, b.Err())
+	f.wantKeys("d", 1)
+}

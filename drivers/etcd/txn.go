@@ -1,0 +1,91 @@
+package etcd
+
+import (
+	"context"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/grpc"
+)
+
+// The requests are built in the protocol's own types. Package clientv3 builds
+// the same, but hides the error of a call behind that of its ctx, and takes no
+// options for a call.
+
+func ifModified(key string, revision int64) *pb.Compare {
+	return &pb.Compare{
+		Target:      pb.Compare_MOD,
+		Key:         []byte(key),
+		TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
+	}
+}
+
+// ifCreated with revision 0 says that the key does not exist.
+func ifCreated(key string, revision int64) *pb.Compare {
+	return &pb.Compare{
+		Target:      pb.Compare_CREATE,
+		Key:         []byte(key),
+		TargetUnion: &pb.Compare_CreateRevision{CreateRevision: revision},
+	}
+}
+
+func ifBound(key string, lease int64) *pb.Compare {
+	return &pb.Compare{
+		Target:      pb.Compare_LEASE,
+		Key:         []byte(key),
+		TargetUnion: &pb.Compare_Lease{Lease: lease},
+	}
+}
+
+func put(key string, value []byte, lease int64) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
+		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value, Lease: lease},
+	}}
+}
+
+func remove(key string) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
+		RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(key)},
+	}}
+}
+
+func get(key string) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key)}}}
+}
+
+func getAll(s span) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: rangeOver(s)}}
+}
+
+func rangeOver(s span) *pb.RangeRequest {
+	return &pb.RangeRequest{Key: []byte(s.from), RangeEnd: []byte(s.to)}
+}
+
+// found returns what the i-th operation of a transaction, a range, has found.
+func found(resp *pb.TxnResponse, i int) []*mvccpb.KeyValue {
+	return resp.Responses[i].GetResponseRange().GetKvs()
+}
+
+// foundOne is found for a single key; nil if it does not exist.
+func foundOne(resp *pb.TxnResponse, i int) *mvccpb.KeyValue {
+	if kvs := found(resp, i); len(kvs) > 0 {
+		return kvs[0]
+	}
+	return nil
+}
+
+func (c *conn) txn(ctx context.Context, o op, req *pb.TxnRequest) (resp *pb.TxnResponse, err error) {
+	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) (err error) {
+		resp, err = c.kv.Txn(ctx, req, opts...)
+		return err
+	})
+	return resp, err
+}
+
+func (c *conn) read(ctx context.Context, o op, req *pb.RangeRequest) (resp *pb.RangeResponse, err error) {
+	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) (err error) {
+		resp, err = c.kv.Range(ctx, req, opts...)
+		return err
+	})
+	return resp, err
+}
