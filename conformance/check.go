@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options say what to check and how. The zero value checks everything.
+type Options struct {
+	// Rules are the rules to check; nil means all of Rules().
+	Rules []Rule
+	// Parallel is how many cases run at a time; 0 means 24. Most of them wait
+	// most of the time.
+	Parallel int
+	// OnResult is called with each result as soon as it is there, from one
+	// goroutine at a time. It may be nil.
+	OnResult func(Result)
+}
+
+// Check checks the driver of a harness against the contract and returns the
+// results. It needs no testing.T. The error says what is wrong with the
+// harness; that rules are broken is not an error but in the Report.
+//
+// ctx bounds the whole run: when it ends, what was not checked is NotVerified.
+func Check(ctx context.Context, h Harness, o Options) (Report, error) {
+	start := time.Now()
+	r, err := newRunner(h, o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer r.stop()
+	report := Report{Harness: r.h.Name, Results: make([]Result, len(r.rules))}
+	var running sync.WaitGroup
+	var reporting sync.Mutex
+	for i, rule := range r.rules {
+		var cases []<-chan CaseResult
+		for _, c := range rule.Cases {
+			cases = append(cases, r.start(ctx, rule, c))
+		}
+		running.Go(func() {
+			results := make([]CaseResult, len(cases))
+			for j, c := range cases {
+				results[j] = <-c
+			}
+			report.Results[i] = judge(rule, results, r.h.Waive[rule.ID])
+			if o.OnResult != nil {
+				reporting.Lock()
+				defer reporting.Unlock()
+				o.OnResult(report.Results[i])
+			}
+		})
+	}
+	running.Wait()
+	report.Took = time.Since(start)
+	return report, nil
+}
+
+// runner runs cases, a number of them at a time.
+type runner struct {
+	h     Harness
+	rules []Rule
+	id    string // makes namespaces that no other run uses
+	slots chan struct{}
+	pulse pulse
+	end   chan struct{}
+	ended sync.WaitGroup
+}
+
+func newRunner(h Harness, o Options) (*runner, error) {
+	if o.Rules == nil {
+		o.Rules = Rules()
+	}
+	if o.Parallel == 0 {
+		o.Parallel = 24
+	}
+	h, err := h.complete(o.Rules)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{
+		h: h, rules: o.Rules, id: strings.ToLower(rand.Text()[:8]),
+		slots: make(chan struct{}, max(1, o.Parallel)), end: make(chan struct{}),
+	}
+	r.ended.Go(func() { r.pulse.run(r.end) })
+	return r, nil
+}
+
+// stop releases what the runner holds, after all cases have ended.
+func (r *runner) stop() {
+	close(r.end)
+	r.ended.Wait()
+}
+
+// start begins a case, or lets it wait for its turn, and returns where its
+// result will be.
+func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult {
+	result := make(chan CaseResult, 1)
+	if why := r.h.missing(c.Needs); why != "" {
+		result <- CaseResult{Name: c.Name, Status: NotVerified, Detail: why}
+		return result
+	}
+	stopped := CaseResult{Name: c.Name, Status: NotVerified, Detail: "the run was stopped before the case had ended"}
+	go func() {
+		select { // if both are ready the case is begun and finds its ctx ended
+		case r.slots <- struct{}{}:
+		case <-ctx.Done():
+			result <- stopped
+			return
+		}
+		defer func() { <-r.slots }()
+		start := time.Now()
+		trialCtx, cancel := context.WithTimeout(ctx, r.h.Timeout)
+		t := &Trial{
+			h: r.h, ctx: trialCtx, cancel: cancel, pulse: &r.pulse,
+			namespace: fmt.Sprintf("conformance-%s/%s-%s", r.id, rule.ID, strings.ReplaceAll(c.Name, " ", "-")),
+		}
+		status, detail := t.run(c.Check)
+		if status == Failed && ctx.Err() != nil {
+			result <- stopped // it may have failed for that only
+			return
+		}
+		result <- CaseResult{Name: c.Name, Status: status, Detail: detail, Took: time.Since(start)}
+	}()
+	return result
+}

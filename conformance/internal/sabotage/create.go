@@ -1,0 +1,126 @@
+package sabotage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func createSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "created-twice", Breaks: "C1",
+			Doc: "One Create makes two nodes. (A client that resends on its own under a new name.)",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if err == nil {
+						_, _ = s.Session.Create(ctx, dir, id+"x", data)
+					}
+					return n, err
+				}
+			}),
+		},
+		{
+			Name: "answers-mixed-up", Breaks: "C1",
+			Doc: "Of two Creates at a time on one session, the second gets the first's answer. (etcd: two goroutines on one session both acquire.)",
+			Apply: eachSession(func(s *session) {
+				var mu sync.Mutex
+				type answer struct {
+					done chan struct{}
+					n    driver.Node
+					err  error
+				}
+				var flying *answer
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					mu.Lock()
+					if a := flying; a != nil {
+						mu.Unlock()
+						<-a.done // closed below, at the latest when that call's ctx ends
+						return a.n, a.err
+					}
+					a := &answer{done: make(chan struct{})}
+					flying = a
+					mu.Unlock()
+					pass(s, time.Millisecond)
+					a.n, a.err = s.Session.Create(ctx, dir, id, data)
+					mu.Lock()
+					flying = nil
+					mu.Unlock()
+					close(a.done)
+					return a.n, a.err
+				}
+			}),
+		},
+		{
+			Name: "created-anew", Breaks: "C2",
+			Doc: "Create of a slot that is taken removes the node and makes another.",
+			Apply: eachSession(func(s *session) {
+				var mu sync.Mutex
+				made := make(map[string]driver.Node) // by Create, and by slot
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					mu.Lock()
+					old, ok := made[dir+"/"+id]
+					mu.Unlock()
+					if ok {
+						_ = s.Session.Delete(ctx, old)
+					}
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if err == nil {
+						mu.Lock()
+						made[dir+"/"+id] = n
+						mu.Unlock()
+					}
+					return n, err
+				}
+			}),
+		},
+		{
+			Name: "orphan-after-lost-reply", Breaks: "C2",
+			Doc: "When the reply was lost the retry uses another name: the first node stays. (CURATOR-45, -79; zk.Lock; etcd's Lock.)",
+			Apply: eachSession(func(s *session) {
+				var retry sync.Map // slots of which a Create failed
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					name := id
+					if _, ok := retry.Load(dir + "/" + id); ok {
+						name += "r"
+					}
+					n, err := s.Session.Create(ctx, dir, name, data)
+					if err != nil && !errors.Is(err, driver.ErrUnavailable) {
+						retry.Store(dir+"/"+id, true)
+					}
+					return n, err
+				}
+				s.abandon = func(ctx context.Context, dir, id string) error {
+					err := errors.Join(s.Session.Abandon(ctx, dir, id), s.Session.Abandon(ctx, dir, id+"r"))
+					if err == nil {
+						retry.Delete(dir + "/" + id)
+					}
+					return err
+				}
+			}),
+		},
+		{
+			Name: "dying-sessions-node", Breaks: "C3",
+			Doc: "Looking for its node after a lost reply, Create takes the one of a former session. (CURATOR-498, -604: two leaders.)",
+			Apply: eachConn(func(c *conn) {
+				var former sync.Map // IDs of the connection's sessions
+				c.sessions(func(s *session) {
+					former.Store(s.ID(), true)
+					s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+						nodes, _ := s.Session.List(ctx, dir)
+						for _, n := range nodes {
+							if _, ok := former.Load(n.Session); ok && n.Session != s.ID() && n.ID == id {
+								return n, nil
+							}
+						}
+						return s.Session.Create(ctx, dir, id, data)
+					}
+				})
+			}),
+		},
+	}
+}

@@ -1,0 +1,81 @@
+package sabotage
+
+import (
+	"context"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func ctxSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "create-returns-late", Breaks: "B1",
+			Doc: "Create cleans up before it returns, on a store that does not answer. (etcd#18082: Lock with a ctx of 1 s returned after 35 s.)",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if ctxEnded(err) {
+						pass(s, 400*time.Millisecond)
+					}
+					return n, err
+				}
+			}),
+		},
+		{
+			Name: "wait-returns-late", Breaks: "B1",
+			Doc: "WaitDelete ends with the next answer of its long poll. (consul#10206: the slot of a canceled query stays taken.)",
+			Apply: eachSession(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					err := s.Session.WaitDelete(ctx, n)
+					if ctxEnded(err) {
+						pass(s, 400*time.Millisecond)
+					}
+					return err
+				}
+			}),
+		},
+		{
+			Name: "keepalive-under-callers-ctx", Breaks: "B2",
+			Doc: "The ctx of OpenSession is that of the keepalive. (vitess#11794, #20340: renewal stopped silently.)",
+			Apply: eachConn(func(c *conn) {
+				c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+					s, err := c.Conn.OpenSession(ctx, ttl)
+					if err == nil {
+						context.AfterFunc(ctx, func() { _ = s.Close(context.Background()) })
+					}
+					return s, err
+				}
+			}),
+		},
+		{
+			Name: "node-under-callers-ctx", Breaks: "B2",
+			Doc: "The clean-up of a Create that was given up runs when the ctx of one that succeeded ends.",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if err == nil {
+						context.AfterFunc(ctx, func() { _ = s.Session.Delete(s.ctx, n) })
+					}
+					return n, err
+				}
+			}),
+		},
+		{
+			Name: "connection-under-callers-ctx", Breaks: "B2",
+			Doc: "The ctx of Open is that of the connection.",
+			Apply: func(h conformance.Harness) conformance.Harness {
+				sound := h.Open
+				h.Open = func(ctx context.Context, namespace string) (driver.Conn, error) {
+					c, err := sound(ctx, namespace)
+					if err == nil {
+						context.AfterFunc(ctx, func() { _ = c.Close() })
+					}
+					return c, err
+				}
+				return h
+			},
+		},
+	}
+}

@@ -1,0 +1,90 @@
+package sabotage
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func dataSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "data-cut", Breaks: "C8",
+			Doc: "Long data is cut to a round number of bytes.",
+			Apply: recode(func(data []byte) []byte {
+				return data[:min(len(data), 4096)]
+			}),
+		},
+		{
+			Name: "data-trimmed", Breaks: "C8",
+			Doc:   "White space around the data is lost on the way through a text format.",
+			Apply: recode(bytes.TrimSpace),
+		},
+		{
+			Name: "data-as-text", Breaks: "C8",
+			Doc: "Data is kept in a JSON string, so bytes that are not UTF-8 are replaced.",
+			Apply: recode(func(data []byte) []byte {
+				return []byte(strings.ToValidUTF8(string(data), "?"))
+			}),
+		},
+		{
+			Name: "data-too-long-taken", Breaks: "C8",
+			Doc: "Data longer than MaxData is written as far as it fits.",
+			Apply: recode(func(data []byte) []byte {
+				return data[:min(len(data), driver.MaxData)]
+			}),
+		},
+		{
+			Name: "data-not-copied", Breaks: "C8",
+			Doc:   "The node shares the caller's slice. (What stores inside the process do.)",
+			Apply: shareData,
+		},
+	}
+}
+
+// shareData shows the slices that callers gave.
+func shareData(h conformance.Harness) conformance.Harness {
+	var given sync.Map // by key and token
+	name := func(n driver.Node) string { return fmt.Sprint(n.Key, n.Token) }
+	out := func(_ string, n driver.Node) driver.Node {
+		if data, ok := given.Load(name(n)); ok {
+			n.Data = data.([]byte)
+		}
+		return n
+	}
+	h = mapped(h, out, func(_ string, n driver.Node) driver.Node { return n })
+	return onSession(h, func(s *session) {
+		s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+			n, err := s.Session.Create(ctx, dir, id, data)
+			if err == nil && bytes.Equal(n.Data, data) {
+				given.Store(name(n), data)
+			}
+			return n, err
+		}
+		s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+			m, err := s.Session.Update(ctx, n, data)
+			if err == nil {
+				given.Store(name(m), data)
+				m.Data = data
+			}
+			return m, err
+		}
+	})
+}
+
+// recode changes data on its way to the store.
+func recode(change func([]byte) []byte) func(conformance.Harness) conformance.Harness {
+	return eachSession(func(s *session) {
+		s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+			return s.Session.Create(ctx, dir, id, change(data))
+		}
+		s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+			return s.Session.Update(ctx, n, change(data))
+		}
+	})
+}

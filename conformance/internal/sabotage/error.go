@@ -1,0 +1,71 @@
+package sabotage
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func errorSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "cause-dropped", Breaks: "E1",
+			Doc: "The ctx's error does not show in the call's. (gRPC: a status of code DeadlineExceeded is no context.DeadlineExceeded.)",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if ctxEnded(err) {
+						err = &driver.Error{Op: "create", Key: dir, Kind: driver.ErrUncertain, Err: errors.New("code = DeadlineExceeded")}
+					}
+					return n, err
+				}
+			}),
+		},
+		{
+			Name: "wait-says-closed", Breaks: "E1",
+			Doc: "A canceled wait says that its watch was closed.",
+			Apply: eachSession(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					err := s.Session.WaitDelete(ctx, n)
+					if errors.Is(err, context.Canceled) {
+						return &driver.Error{Op: "wait", Key: n.Key, Kind: driver.ErrUncertain, Err: errors.New("watch closed")}
+					}
+					return err
+				}
+			}),
+		},
+		{
+			Name: "lost-reply-unavailable", Breaks: "E2",
+			Doc: "A call whose reply was lost passes for one that never reached the store. (gRPC's Unavailable says either; go#11978.)",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					return n, unavailable(err)
+				}
+				s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+					n, nodes, err := s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+					return n, nodes, unavailable(err)
+				}
+				s.abandon = func(ctx context.Context, dir, id string) error {
+					return unavailable(s.Session.Abandon(ctx, dir, id))
+				}
+				s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+					m, err := s.Session.Update(ctx, n, data)
+					return m, unavailable(err)
+				}
+				s.remove = func(ctx context.Context, n driver.Node) error {
+					return unavailable(s.Session.Delete(ctx, n))
+				}
+			}),
+		},
+	}
+}
+
+// unavailable makes an error without a reply one without an effect.
+func unavailable(err error) error {
+	if errors.Is(err, driver.ErrUncertain) {
+		return &driver.Error{Op: "call", Kind: driver.ErrUnavailable, Err: err}
+	}
+	return err
+}

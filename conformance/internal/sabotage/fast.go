@@ -1,0 +1,139 @@
+package sabotage
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func fastSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "own-node-not-listed", Breaks: "F1",
+			Doc: "CreateList lists what was there before the node. (ZooKeeper: create and children in flight together.)",
+			Apply: relistCreated(func(n driver.Node, nodes []driver.Node) []driver.Node {
+				return slices.DeleteFunc(slices.Clone(nodes), n.Same)
+			}),
+		},
+		{
+			Name: "own-node-alone", Breaks: "F1",
+			Doc: "CreateList lists from a replica that has the node and not yet what is ahead of it.",
+			Apply: relistCreated(func(n driver.Node, _ []driver.Node) []driver.Node {
+				return []driver.Node{n}
+			}),
+		},
+		{
+			Name: "unordered-created-list", Breaks: "F1",
+			Doc: "CreateList's list is in no order.",
+			Apply: relistCreated(func(_ driver.Node, nodes []driver.Node) []driver.Node {
+				nodes = slices.Clone(nodes)
+				slices.Reverse(nodes)
+				return nodes
+			}),
+		},
+		{
+			Name: "index-zero", Breaks: "F2",
+			Doc: "WaitAny says that the first is gone, whichever it is.",
+			Apply: eachSession(func(s *session) {
+				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+					_, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+					return 0, err
+				}
+			}),
+		},
+		{
+			Name: "first-of-any", Breaks: "F2",
+			Doc: "WaitAny waits for one after the other.",
+			Apply: eachSession(func(s *session) {
+				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+					return 0, s.Session.WaitDelete(ctx, nodes[0])
+				}
+			}),
+		},
+		{
+			Name: "any-wakes-on-update", Breaks: "F2",
+			Doc:   "WaitAny ends with any event on its nodes.",
+			Apply: wakeAnyOnUpdate,
+		},
+		{
+			Name: "any-outlives-session", Breaks: "F2",
+			Doc: "WaitAny goes on when its session is closed.",
+			Apply: eachSession(func(s *session) {
+				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+					i, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+					if errors.Is(err, driver.ErrClosed) {
+						<-ctx.Done()
+						return 0, ctx.Err()
+					}
+					return i, err
+				}
+			}),
+		},
+		{
+			Name: "caps-without-interface", Breaks: "F3",
+			Doc: "Caps has what the sessions do not implement: a wrapper hides it.",
+			Apply: eachConn(func(c *conn) {
+				c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+					s, err := c.Conn.OpenSession(ctx, ttl)
+					return struct{ driver.Session }{s}, err
+				}
+			}),
+		},
+		{
+			Name: "interface-without-caps", Breaks: "F3",
+			Doc: "The sessions implement what Caps does not have, so a program that requires it does not start.",
+			Apply: eachConn(func(c *conn) {
+				c.caps = func() driver.Caps { return c.Conn.Caps() &^ driver.CapWaitAny }
+			}),
+		},
+	}
+}
+
+// wakeAnyOnUpdate ends WaitAny when a node is updated.
+func wakeAnyOnUpdate(h conformance.Harness) conformance.Harness {
+	var updated signal // of any node: each case has one wait at a time
+	return onSession(h, func(s *session) {
+		s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+			m, err := s.Session.Update(ctx, n, data)
+			updated.fire()
+			return m, err
+		}
+		s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+			event := updated.next()
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			type answer struct {
+				index int
+				err   error
+			}
+			done := make(chan answer, 1)
+			go func() { // ends with ctx
+				i, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+				done <- answer{i, err}
+			}()
+			select { // if both are ready either will do
+			case <-event:
+				return 0, nil
+			case a := <-done:
+				return a.index, a.err
+			}
+		}
+	})
+}
+
+// relistCreated changes the list of CreateList.
+func relistCreated(change func(n driver.Node, nodes []driver.Node) []driver.Node) func(conformance.Harness) conformance.Harness {
+	return eachSession(func(s *session) {
+		s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+			n, nodes, err := s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+			if err == nil {
+				nodes = change(n, nodes)
+			}
+			return n, nodes, err
+		}
+	})
+}

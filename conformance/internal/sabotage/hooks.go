@@ -1,0 +1,248 @@
+package sabotage
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// conn is a sound connection with some calls replaced: those that are not nil.
+type conn struct {
+	driver.Conn
+	namespace string
+	resets    signal       // fires when the link resets the connection
+	silences  signal       // fires when the link stops
+	closed    atomic.Int32 // open, closing or closed, where a sabotage keeps it
+
+	open  func(ctx context.Context, ttl time.Duration) (driver.Session, error)
+	list  func(ctx context.Context, dir string) ([]driver.Node, error)
+	caps  func() driver.Caps
+	close func() error
+}
+
+func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	if c.open != nil {
+		return c.open(ctx, ttl)
+	}
+	return c.Conn.OpenSession(ctx, ttl)
+}
+
+func (c *conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	if c.list != nil {
+		return c.list(ctx, dir)
+	}
+	return c.Conn.List(ctx, dir)
+}
+
+func (c *conn) Caps() driver.Caps {
+	if c.caps != nil {
+		return c.caps()
+	}
+	return c.Conn.Caps()
+}
+
+func (c *conn) Close() error {
+	if c.close != nil {
+		return c.close()
+	}
+	return c.Conn.Close()
+}
+
+// The states of conn.closed.
+const (
+	open int32 = iota
+	closing
+	closed
+)
+
+// session is a sound session with some calls replaced: those that are not nil.
+type session struct {
+	driver.Session
+	conn *conn
+	ctx  context.Context // given to OpenSession, which in the suite lasts for the case
+
+	ttl        func() time.Duration
+	done       func() <-chan struct{}
+	err        func() error
+	create     func(ctx context.Context, dir, id string, data []byte) (driver.Node, error)
+	createList func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error)
+	abandon    func(ctx context.Context, dir, id string) error
+	list       func(ctx context.Context, dir string) ([]driver.Node, error)
+	wait       func(ctx context.Context, n driver.Node) error
+	waitAny    func(ctx context.Context, nodes []driver.Node) (int, error)
+	update     func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error)
+	remove     func(ctx context.Context, n driver.Node) error
+	close      func(ctx context.Context) error
+}
+
+func (s *session) TTL() time.Duration {
+	if s.ttl != nil {
+		return s.ttl()
+	}
+	return s.Session.TTL()
+}
+
+func (s *session) Done() <-chan struct{} {
+	if s.done != nil {
+		return s.done()
+	}
+	return s.Session.Done()
+}
+
+func (s *session) Err() error {
+	if s.err != nil {
+		return s.err()
+	}
+	return s.Session.Err()
+}
+
+func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+	if s.create != nil {
+		return s.create(ctx, dir, id, data)
+	}
+	return s.Session.Create(ctx, dir, id, data)
+}
+
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	if s.createList != nil {
+		return s.createList(ctx, dir, id, data)
+	}
+	return s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+}
+
+func (s *session) Abandon(ctx context.Context, dir, id string) error {
+	if s.abandon != nil {
+		return s.abandon(ctx, dir, id)
+	}
+	return s.Session.Abandon(ctx, dir, id)
+}
+
+func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	if s.list != nil {
+		return s.list(ctx, dir)
+	}
+	return s.Session.List(ctx, dir)
+}
+
+func (s *session) WaitDelete(ctx context.Context, n driver.Node) error {
+	if s.wait != nil {
+		return s.wait(ctx, n)
+	}
+	return s.Session.WaitDelete(ctx, n)
+}
+
+func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
+	if s.waitAny != nil {
+		return s.waitAny(ctx, nodes)
+	}
+	return s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+}
+
+func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+	if s.update != nil {
+		return s.update(ctx, n, data)
+	}
+	return s.Session.Update(ctx, n, data)
+}
+
+func (s *session) Delete(ctx context.Context, n driver.Node) error {
+	if s.remove != nil {
+		return s.remove(ctx, n)
+	}
+	return s.Session.Delete(ctx, n)
+}
+
+func (s *session) Close(ctx context.Context) error {
+	if s.close != nil {
+		return s.close(ctx)
+	}
+	return s.Session.Close(ctx)
+}
+
+// link tells its connection of faults.
+type link struct {
+	conformance.Link
+	conn *conn
+}
+
+func (l link) Freeze(d netfault.Direction) {
+	l.Link.Freeze(d)
+	l.conn.silences.fire()
+}
+
+func (l link) DropReplies() {
+	l.Link.DropReplies()
+	l.conn.silences.fire()
+}
+
+func (l link) DropConnections() {
+	l.Link.DropConnections()
+	l.conn.resets.fire()
+}
+
+func (l link) Cut() {
+	l.Link.Cut()
+	l.conn.resets.fire()
+}
+
+// onConn breaks every connection.
+func onConn(h conformance.Harness, sabotage func(*conn)) conformance.Harness {
+	sound := h
+	h.Open = func(ctx context.Context, namespace string) (driver.Conn, error) {
+		in, err := sound.Open(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: in, namespace: namespace}
+		sabotage(c)
+		return c, nil
+	}
+	if sound.OpenLink == nil {
+		return h
+	}
+	h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
+		in, l, err := sound.OpenLink(ctx, namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		c := &conn{Conn: in, namespace: namespace}
+		sabotage(c)
+		return c, link{l, c}, nil
+	}
+	if sound.Hold != nil {
+		h.Hold = func(l conformance.Link) func() { return sound.Hold(l.(link).Link) }
+	}
+	return h
+}
+
+// onSession breaks every session.
+func onSession(h conformance.Harness, sabotage func(*session)) conformance.Harness {
+	return onConn(h, func(c *conn) { c.sessions(sabotage) })
+}
+
+// sessions breaks every session of a connection.
+func (c *conn) sessions(sabotage func(*session)) {
+	c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+		in, err := c.Conn.OpenSession(ctx, ttl)
+		if err != nil {
+			return nil, err
+		}
+		s := &session{Session: in, conn: c, ctx: ctx}
+		sabotage(s)
+		return s, nil
+	}
+}
+
+// eachSession makes the Apply of a sabotage that needs no more.
+func eachSession(sabotage func(*session)) func(conformance.Harness) conformance.Harness {
+	return func(h conformance.Harness) conformance.Harness { return onSession(h, sabotage) }
+}
+
+// eachConn likewise.
+func eachConn(sabotage func(*conn)) func(conformance.Harness) conformance.Harness {
+	return func(h conformance.Harness) conformance.Harness { return onConn(h, sabotage) }
+}

@@ -1,0 +1,91 @@
+package sabotage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func leftoverSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "goroutine-left", Breaks: "N1",
+			Doc: "A goroutine of each session outlives Close.",
+			Apply: eachSession(func(s *session) {
+				go func() { <-s.ctx.Done() }() // in truth it ends with the case
+			}),
+		},
+		{
+			Name: "sessions-left", Breaks: "N1",
+			Doc: "Conn.Close leaves the sessions to their keepalive.",
+			Apply: eachConn(func(c *conn) {
+				var last context.Context
+				c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+					last = ctx
+					return c.Conn.OpenSession(ctx, ttl)
+				}
+				c.close = func() error { // in truth they end with the case
+					if last == nil {
+						return c.Conn.Close()
+					}
+					context.AfterFunc(last, func() { _ = c.Conn.Close() })
+					return nil
+				}
+			}),
+		},
+		{
+			Name: "waits-left", Breaks: "N1",
+			Doc: "Conn.Close does not end the waits.",
+			Apply: eachSession(func(s *session) {
+				var closed atomic.Bool
+				s.close = func(ctx context.Context) error {
+					closed.Store(true)
+					return s.Session.Close(ctx)
+				}
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					err := s.Session.WaitDelete(ctx, n)
+					if errors.Is(err, driver.ErrClosed) && !closed.Load() {
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return err
+				}
+			}),
+		},
+		{
+			Name: "close-waits-for-the-store", Breaks: "N1",
+			Doc: "Conn.Close closes each session in turn and waits for the answers. (etcd's Session.Close blocks up to the TTL.)",
+			Apply: eachConn(func(c *conn) {
+				var open sync.Map
+				c.sessions(func(s *session) { open.Store(s, true) })
+				c.close = func() error {
+					open.Range(func(s, _ any) bool {
+						if s := s.(*session); s.Session.Close(s.ctx) != nil {
+							pass(s, 2*s.TTL())
+						}
+						open.Delete(s)
+						return true
+					})
+					return c.Conn.Close()
+				}
+			}),
+		},
+		{
+			Name: "calls-after-close", Breaks: "N1",
+			Doc: "A closed connection opens itself again when it is used.",
+			Apply: eachConn(func(c *conn) {
+				c.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					nodes, err := c.Conn.List(ctx, dir)
+					if errors.Is(err, driver.ErrClosed) {
+						err = nil
+					}
+					return nodes, err
+				}
+			}),
+		},
+	}
+}

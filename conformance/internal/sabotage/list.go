@@ -1,0 +1,268 @@
+package sabotage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func listSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "listed-by-key", Breaks: "L1",
+			Doc: "The list is in the order of the keys. (zk's children come in no order; names sort otherwise than sequence numbers.)",
+			Apply: relist(func(_ string, nodes []driver.Node) []driver.Node {
+				return slices.SortedFunc(slices.Values(nodes), func(a, b driver.Node) int { return cmp.Compare(a.Key, b.Key) })
+			}),
+		},
+		{
+			Name: "first-page", Breaks: "L1",
+			Doc: "Only the first hundred nodes are listed: one page.",
+			Apply: relist(func(_ string, nodes []driver.Node) []driver.Node {
+				return nodes[:min(len(nodes), 100)]
+			}),
+		},
+		{
+			Name: "listed-by-prefix", Breaks: "L1",
+			Doc:   "The directory is a prefix without a separator, so that of \"a\" holds that of \"ab\".",
+			Apply: listPrefix,
+		},
+		{
+			Name: "foreign-keys-listed", Breaks: "L2",
+			Doc: "Each key in the directory counts as a node, ahead of all others.",
+			Apply: withForeign(func(nodes []driver.Node) []driver.Node {
+				return slices.Insert(slices.Clone(nodes), 0, driver.Node{Key: "readme"})
+			}),
+		},
+		{
+			Name: "foreign-keys-panic", Breaks: "L2",
+			Doc:   "A name that is shorter than those of nodes panics. (zk.CreateProtectedEphemeralSequential: a sibling named _c_x.)",
+			Apply: withForeign(func([]driver.Node) []driver.Node { panic("slice bounds out of range [-2:]") }),
+		},
+		{
+			Name: "stale-session-list", Breaks: "L3",
+			Doc: "Session.List reads from a replica that may not have the session's own writes yet. (ZooKeeper's followers: 19 to 49 of 300 reads.)",
+			Apply: eachSession(func(s *session) {
+				old := newStale()
+				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					if err := s.Session.Err(); err != nil {
+						return nil, err
+					}
+					return old.list(ctx, dir, s.Session.List)
+				}
+			}),
+		},
+		{
+			Name: "own-writes-alone", Breaks: "L3",
+			Doc: "Session.List adds the session's own nodes to a replica's list, without those that were created before them.",
+			Apply: eachSession(func(s *session) {
+				old := newStale()
+				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					now, err := s.Session.List(ctx, dir)
+					if err != nil {
+						return nil, err
+					}
+					then, err := old.list(ctx, dir, s.Session.List)
+					return slices.DeleteFunc(slices.Clone(now), func(n driver.Node) bool {
+						return n.Session != s.ID() && !same(then, n)
+					}), err
+				}
+			}),
+		},
+		{
+			Name: "missing-directory-is-an-error", Breaks: "L4",
+			Doc:   "List of a directory that does not exist fails. (ZooKeeper's ErrNoNode, passed on.)",
+			Apply: missing(func(*conn, string) error { return errors.New("no node") }),
+		},
+		{
+			Name: "listing-makes-the-directory", Breaks: "L4",
+			Doc: "List makes what it does not find. (Curator and kazoo make the path first.)",
+			Apply: missing(func(c *conn, dir string) error {
+				s, err := c.Conn.OpenSession(context.Background(), time.Hour)
+				if err != nil {
+					return err
+				}
+				_, err = s.Create(context.Background(), "made:"+dir, "0", nil)
+				return err
+			}),
+		},
+		{
+			Name: "stale-observer", Breaks: "L5",
+			Doc: "Conn.List reads from a replica that lags behind. (Consul's stale reads; etcd#20418.)",
+			Apply: eachConn(func(c *conn) {
+				old := newStale()
+				c.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					return old.list(ctx, dir, c.Conn.List)
+				}
+			}),
+		},
+	}
+}
+
+type listFunc func(ctx context.Context, dir string) ([]driver.Node, error)
+
+// relist changes what the lists give.
+func relist(change func(namespace string, nodes []driver.Node) []driver.Node) func(conformance.Harness) conformance.Harness {
+	return eachConn(func(c *conn) {
+		through := func(list listFunc) listFunc {
+			return func(ctx context.Context, dir string) ([]driver.Node, error) {
+				nodes, err := list(ctx, dir)
+				return change(c.namespace, nodes), err
+			}
+		}
+		c.list = through(c.Conn.List)
+		c.sessions(func(s *session) { s.list = through(s.Session.List) })
+	})
+}
+
+// dirs knows in which directories there ever was a node, by namespace.
+type dirs struct {
+	mu   sync.Mutex
+	seen map[string]map[string]bool
+}
+
+func (d *dirs) add(namespace, dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.seen == nil {
+		d.seen = make(map[string]map[string]bool)
+	}
+	if d.seen[namespace] == nil {
+		d.seen[namespace] = make(map[string]bool)
+	}
+	d.seen[namespace][dir] = true
+}
+
+func (d *dirs) has(namespace, dir string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seen[namespace][dir]
+}
+
+// withPrefix returns the directories whose name begins with dir.
+func (d *dirs) withPrefix(namespace, dir string) (found []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.seen[namespace] {
+		if strings.HasPrefix(name, dir) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// note makes a session tell of the directories that it uses.
+func (d *dirs) note(s *session) {
+	s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+		d.add(s.conn.namespace, dir)
+		return s.Session.Create(ctx, dir, id, data)
+	}
+}
+
+func listPrefix(h conformance.Harness) conformance.Harness {
+	known := new(dirs)
+	return onConn(h, func(c *conn) {
+		through := func(list listFunc) listFunc {
+			return func(ctx context.Context, dir string) ([]driver.Node, error) {
+				nodes, err := list(ctx, dir)
+				for _, near := range known.withPrefix(c.namespace, dir) {
+					if more, problem := list(ctx, near); near != dir && problem == nil {
+						nodes = slices.Concat(nodes, more)
+					}
+				}
+				return slices.SortedFunc(slices.Values(nodes), func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) }), err
+			}
+		}
+		c.list = through(c.Conn.List)
+		c.sessions(func(s *session) {
+			known.note(s)
+			s.list = through(s.Session.List)
+		})
+	})
+}
+
+// withForeign changes the lists of namespaces in which foreign keys were
+// planted.
+func withForeign(change func([]driver.Node) []driver.Node) func(conformance.Harness) conformance.Harness {
+	return func(h conformance.Harness) conformance.Harness {
+		planted := new(dirs)
+		plant := h.PlantForeign
+		h.PlantForeign = func(ctx context.Context, namespace, dir string) error {
+			planted.add(namespace, "")
+			return plant(ctx, namespace, dir)
+		}
+		return relist(func(namespace string, nodes []driver.Node) []driver.Node {
+			if planted.has(namespace, "") {
+				return change(nodes)
+			}
+			return nodes
+		})(h)
+	}
+}
+
+// missing does something else when a directory is listed in which there never
+// was a node.
+func missing(instead func(c *conn, dir string) error) func(conformance.Harness) conformance.Harness {
+	return func(h conformance.Harness) conformance.Harness {
+		known := new(dirs)
+		return onConn(h, func(c *conn) {
+			through := func(list listFunc) listFunc {
+				return func(ctx context.Context, dir string) ([]driver.Node, error) {
+					if !known.has(c.namespace, dir) && ctx.Err() == nil {
+						if err := instead(c, dir); err != nil {
+							return nil, err
+						}
+					}
+					return list(ctx, dir)
+				}
+			}
+			c.list = through(c.Conn.List)
+			c.sessions(func(s *session) {
+				known.note(s)
+				s.list = through(s.Session.List)
+				s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+					known.add(c.namespace, dir)
+					return s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+				}
+			})
+		})
+	}
+}
+
+// stale keeps lists for a while.
+type stale struct {
+	mu   sync.Mutex
+	kept map[string]snapshot
+}
+
+type snapshot struct {
+	nodes []driver.Node
+	at    time.Time
+}
+
+func newStale() *stale { return &stale{kept: make(map[string]snapshot)} }
+
+// list gives what the directory held a twentieth of a second ago, if it was
+// looked at then.
+func (st *stale) list(ctx context.Context, dir string, fresh listFunc) ([]driver.Node, error) {
+	st.mu.Lock()
+	old, ok := st.kept[dir]
+	st.mu.Unlock()
+	if ok && time.Since(old.at) < 50*time.Millisecond {
+		return old.nodes, nil
+	}
+	nodes, err := fresh(ctx, dir)
+	if err == nil {
+		st.mu.Lock()
+		st.kept[dir] = snapshot{nodes, time.Now()}
+		st.mu.Unlock()
+	}
+	return nodes, err
+}

@@ -1,0 +1,46 @@
+// Package sabotage holds drivers that are broken on purpose, to show that the
+// conformance suite catches what it claims to catch.
+//
+// Each [Sabotage] wraps the sound driver of a harness and breaks one promise,
+// in a way in which a real driver or recipe library has broken it, and no
+// other: run against it, the suite must fail the rule named and only that. It
+// needs a harness with everything in it, such as that of package drivers/mem.
+package sabotage
+
+import (
+	"slices"
+
+	"github.com/coordkit/coordkit/conformance"
+)
+
+// Sabotage is a way to break a driver.
+type Sabotage struct {
+	// Name says what is wrong, in a few words joined by hyphens.
+	Name string
+	// Breaks is the ID of the rule that must fail.
+	Breaks string
+	// Doc says what the driver does, and who did so.
+	Doc string
+	// Apply returns h with its driver broken. What it returns serves one run.
+	Apply func(h conformance.Harness) conformance.Harness
+}
+
+// All returns every sabotage, at least one for each rule, in the order of the
+// rules. The caller may change the slice.
+func All() []Sabotage {
+	return slices.Concat(
+		ctxSabotages(),
+		endSabotages(),
+		closeSabotages(),
+		createSabotages(),
+		slotSabotages(),
+		dataSabotages(),
+		listSabotages(),
+		orderSabotages(),
+		waitSabotages(),
+		updateSabotages(),
+		errorSabotages(),
+		fastSabotages(),
+		leftoverSabotages(),
+	)
+}

@@ -1,0 +1,58 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is the results of a run, in the order of the rules.
+type Report struct {
+	Harness string
+	Results []Result
+	Took    time.Duration
+}
+
+// With returns the results that have the status.
+func (r Report) With(s Status) []Result {
+	var found []Result
+	for _, res := range r.Results {
+		if res.Status == s {
+			found = append(found, res)
+		}
+	}
+	return found
+}
+
+// Summary is one line: how many rules there are of each status.
+func (r Report) Summary() string {
+	return fmt.Sprintf("%s: %d rules: %d %v, %d %v, %d %v, %d %v (%v)", r.Harness, len(r.Results),
+		len(r.With(Passed)), Passed, len(r.With(Failed)), Failed,
+		len(r.With(NotVerified)), NotVerified, len(r.With(Waived)), Waived,
+		r.Took.Round(100*time.Millisecond))
+}
+
+// WriteTo writes a table of the rules, each with its status and time, the
+// details of all that did not simply pass, and the summary.
+func (r Report) WriteTo(w io.Writer) (int64, error) {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, res := range r.Results {
+		fmt.Fprintf(t, "%s\t%v\t%.1fs\t%s\n", res.Rule.ID, res.Status, res.Took.Seconds(), res.Rule.Text)
+	}
+	if err := t.Flush(); err != nil {
+		return 0, err
+	}
+	for _, res := range r.Results {
+		if res.Detail != "" {
+			fmt.Fprintf(&b, "\n%s %v: %s\n\t%s\n", res.Rule.ID, res.Status, res.Rule.Text, indent(res.Detail))
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Summary())
+	n, err := io.WriteString(w, b.String())
+	return int64(n), err
+}
+
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n\t") }

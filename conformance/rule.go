@@ -1,0 +1,56 @@
+package conformance
+
+import "slices"
+
+// Rule is one sentence of the contract and how it is checked.
+type Rule struct {
+	// ID is the rule's short name, as "S1".
+	ID string
+	// Text is the rule's sentence, as in the documentation of coord/driver.
+	Text string
+	// Cases check the rule, each on its own: in a namespace of its own and
+	// beside the others. A rule passes if all of its cases do; so a rule that
+	// can be checked in part, where a harness lacks a fault, is.
+	Cases []Case
+}
+
+// Case is one schedule under which a rule is checked.
+type Case struct {
+	// Name says what is done, in a few words, as "frozen up".
+	Name string
+	// Needs is what the harness must be able to do.
+	Needs Need
+	// Check fails the trial if the rule is broken. It is called on a
+	// goroutine of its own.
+	Check func(*Trial)
+}
+
+// Rules returns every rule that the suite has: those of the contract, and those
+// of the recipes over it. The caller may change the slice.
+func Rules() []Rule { return slices.Concat(DriverRules(), RecipeRules()) }
+
+// RecipeRules returns what the recipes promise to their users, as in
+// doc/recipes.md: a driver that keeps its contract is one on which they hold.
+// The caller may change the slice.
+func RecipeRules() []Rule { return slices.Concat(mutexRules(), mutexFaultRules()) }
+
+// DriverRules returns the rules of the contract of package coord/driver, in
+// its order. The caller may change the slice.
+func DriverRules() []Rule {
+	return slices.Concat(
+		ctxRules(),
+		sessionRules(),
+		closeRules(),
+		createRules(),
+		slotRules(),
+		dataRules(),
+		listRules(),
+		orderRules(),
+		waitRules(),
+		waitEndRules(),
+		updateRules(),
+		errorRules(),
+		fastRules(),
+		leftoverRules(),
+	)
+}

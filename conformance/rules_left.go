@@ -1,0 +1,164 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func leftoverRules() []Rule {
+	return []Rule{
+		{
+			ID:   "N1",
+			Text: "After Close nothing is left: no node, watch, goroutine or connection.",
+			Cases: []Case{
+				{Name: "calls after Close", Check: callsAfterClose},
+				{Name: "waits", Check: closeEndsWaits},
+				{Name: "nodes", Check: closeLeavesNoNode},
+				leavesCount("keys", func(r Residue) int { return r.Keys }),
+				leavesCount("sessions", func(r Residue) int { return r.Sessions }),
+				leavesCount("watches", func(r Residue) int { return r.Watches }),
+				leavesCount("connections", func(r Residue) int { return r.Conns }),
+				{Name: "goroutines", Check: closeLeavesNoGoroutine},
+				{Name: "over a frozen link", Needs: NeedLink, Check: closesFrozen},
+			},
+		},
+	}
+}
+
+// closeConn closes a connection, which waits for nobody.
+func (t *Trial) closeConn(c driver.Conn) {
+	done := t.Go(func() {
+		if err := c.Close(); err != nil {
+			t.Fatalf("Conn.Close: %v", err)
+		}
+	})
+	if !t.within(time.Second, done) {
+		t.Fatalf("Conn.Close has not returned after a second")
+	}
+}
+
+func callsAfterClose(t *Trial) {
+	c := t.Open()
+	s := t.SessionOn(c)
+	t.Create(s, dir, "0")
+	t.closeConn(c)
+	t.closeConn(c)
+	if err := s.Err(); err == nil || !ended(s.Done()) {
+		t.Fatalf("after Conn.Close a session's Done is closed: %v, and Err is %s", ended(s.Done()), errorOf(err))
+	}
+	_, open := c.OpenSession(t.ctx, t.h.TTL)
+	_, list := c.List(t.ctx, dir)
+	for name, err := range map[string]error{"OpenSession": open, "Conn.List": list} {
+		if !errors.Is(err, driver.ErrClosed) {
+			t.Fatalf("%s after Conn.Close returned %s; want ErrClosed", name, errorOf(err))
+		}
+	}
+}
+
+func closeEndsWaits(t *Trial) {
+	c := t.Open()
+	s := t.SessionOn(c)
+	w := t.wait(s, t.Bystander(dir))
+	t.closeConn(c)
+	if !t.within(time.Second, w.done) || !isOver(w.err) {
+		t.Fatalf("a second after Conn.Close a WaitDelete has returned: %v, with %s; want ErrClosed", ended(w.done), errorOf(w.err))
+	}
+}
+
+func closeLeavesNoNode(t *Trial) {
+	c := t.Open()
+	n, m := t.Create(t.SessionOn(c), dir, "0"), t.Create(t.SessionOn(c), dir, "0")
+	t.Sees(n)
+	t.Sees(m)
+	t.closeConn(c)
+	t.Eventually(t.h.Expiry, t.absent(n))
+	t.Eventually(t.h.Expiry, t.absent(m))
+}
+
+// busy makes use of all of a connection: sessions, one of them closed, nodes,
+// abandoned ones, waits that ended and waits that have not.
+func (t *Trial) busy(c driver.Conn, near driver.Node) {
+	for range 3 {
+		s := t.SessionOn(c)
+		n := t.Create(s, dir, "0")
+		t.Update(s, n, []byte("data")...)
+		t.Create(s, dir, "1")
+		t.abandon(s, "1")
+		t.Create(s, dir, "2")
+		canceled := t.wait(s, near)
+		t.wait(s, near)
+		canceled.cancel()
+		t.within(time.Second, canceled.done)
+		gone := t.Create(s, dir, "3")
+		w := t.wait(s, gone)
+		t.Delete(s, gone)
+		t.within(time.Second, w.done)
+	}
+	_ = t.SessionOn(c).Close(t.ctx) // what it owes is for S5
+}
+
+// leavesCount counts something in the store before and after.
+func leavesCount(what string, of func(Residue) int) Case {
+	return Case{Name: what + " in the store", Needs: NeedResidue, Check: func(t *Trial) {
+		near := t.Bystander(dir)
+		t.Sees(near)
+		before := of(t.residue())
+		if before == Unknown {
+			t.NotVerified("the store cannot count %s", what)
+		}
+		c := t.Open()
+		t.busy(c, near)
+		t.closeConn(c)
+		t.Eventually(t.h.Expiry+t.patience(), func() error {
+			if after := of(t.residue()); after > before {
+				return fmt.Errorf("after Conn.Close the store has %d %s; there were %d before Open", after, what, before)
+			}
+			return nil
+		})
+	}}
+}
+
+// closeLeavesNoGoroutine counts by profiler labels, which what the driver
+// starts inherits.
+func closeLeavesNoGoroutine(t *Trial) {
+	near := t.Bystander(dir)
+	name := t.labeled("connection", func() {
+		c := t.Open()
+		t.busy(c, near)
+		t.closeConn(c)
+	})
+	t.Eventually(t.patience(), noneRuns(name))
+}
+
+func noneRuns(name string) func() error {
+	return func() error {
+		if left := stacks(name); len(left) > 0 {
+			return fmt.Errorf("after Conn.Close there still run\n\t%s", strings.Join(left, "\n\t"))
+		}
+		return nil
+	}
+}
+
+// closesFrozen closes while nothing answers: that must neither take long nor
+// leave anything on this side. The link, whose goroutines are not the driver's,
+// is made outside of the label.
+func closesFrozen(t *Trial) {
+	c, l := t.OpenLink()
+	var n driver.Node
+	name := t.labeled("session", func() {
+		s := t.SessionOn(c)
+		n = t.Create(s, dir, "0")
+		t.Sees(n)
+		l.Freeze(netfault.Both)
+		_ = t.briefly(func(ctx context.Context) error { _, err := s.List(ctx, dir); return err })
+		t.closeConn(c)
+	})
+	t.Eventually(t.patience(), noneRuns(name))
+	t.Eventually(t.h.Expiry, t.absent(n))
+}

@@ -1,0 +1,258 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func listRules() []Rule {
+	return []Rule{
+		{
+			ID:   "L1",
+			Text: "List is ordered by Seq and holds every node of the directory and of no other.",
+			Cases: []Case{
+				{Name: "neighbors", Check: listsOneDirectory},
+				{Name: "many nodes", Check: listsMany},
+			},
+		},
+		{
+			ID:   "L2",
+			Text: "List ignores keys that are not of the driver's making.",
+			Cases: []Case{
+				{Name: "foreign keys", Needs: NeedPlantForeign, Check: ignoresForeign},
+			},
+		},
+		{
+			ID:   "L3",
+			Text: "Session.List holds the session's own acknowledged writes and what preceded them.",
+			Cases: []Case{
+				{Name: "created after another", Check: listsOwnAndBefore},
+				{Name: "updated and deleted", Check: listsOwnChanges},
+			},
+		},
+		{
+			ID:   "L4",
+			Text: "A directory that does not exist is empty, and listing does not make it.",
+			Cases: []Case{
+				{Name: "empty", Check: listsMissing},
+				{Name: "not made", Needs: NeedResidue, Check: listingMakesNothing},
+			},
+		},
+		{
+			ID:   "L5",
+			Text: "Conn.List holds everything acknowledged to anybody before.",
+			Cases: []Case{
+				{Name: "acknowledged elsewhere", Check: listsAcknowledged},
+			},
+		},
+	}
+}
+
+// lists are the two ways to list.
+func (t *Trial) lists(s driver.Session) map[string]func(dir string) []driver.Node {
+	return map[string]func(string) []driver.Node{
+		"Conn.List":    t.Nodes,
+		"Session.List": func(dir string) []driver.Node { return t.list(s, dir) },
+	}
+}
+
+// holds checks a list: in order, whole, with every field as Create returned it,
+// and without nodes of other directories. A node that is missing is reported as
+// an error, for it may yet come (L3, L5); the rest fails at once.
+func (t *Trial) holds(who string, nodes, want, strangers []driver.Node) error {
+	for i, n := range nodes {
+		if i > 0 && nodes[i-1].Seq >= n.Seq {
+			t.Fatalf("%s: not in the order of Seq: %s", who, show(nodes[i-1:i+1]...))
+		}
+	}
+	for _, n := range strangers {
+		if _, ok := find(nodes, n); ok {
+			t.Fatalf("%s of %s holds a node of %s: %s", who, want[0].Dir, n.Dir, show(n))
+		}
+	}
+	for _, n := range want {
+		m, ok := find(nodes, n)
+		if !ok {
+			return fmt.Errorf("%s: %s is missing among %d nodes", who, show(n), len(nodes))
+		}
+		if m.Dir != n.Dir || m.ID != n.ID || m.Session != n.Session || m.Seq != n.Seq || !bytes.Equal(m.Data, n.Data) {
+			t.Fatalf("%s shows %s in %q for what Create returned as %s in %q", who, show(m), m.Dir, show(n), n.Dir)
+		}
+	}
+	return nil
+}
+
+func listsOneDirectory(t *Trial) {
+	a, b, c := t.Session(), t.Session(), t.Session()
+	var want, strangers []driver.Node
+	// Names that begin, end or continue like the one listed.
+	for _, near := range []string{other, dir + "b", dir + ":b", dir + "-", dir + "%2F", "queue:", "a", dir + "." + dir} {
+		strangers = append(strangers, t.Create(a, near, "0"))
+	}
+	for i := range 8 {
+		for _, s := range []driver.Session{c, a, b} {
+			want = append(want, t.Create(s, dir, fmt.Sprint(i), byte('a'+i)))
+		}
+	}
+	gone := want[10]
+	t.Delete(b, want[5])
+	t.Delete(a, gone)
+	want = append(slices.Concat(want[:5], want[6:10], want[11:]), t.Create(b, dir, "last"))
+	for who, list := range t.lists(b) {
+		t.Eventually(t.patience(), func() error { return t.holds(who, list(dir), want, strangers) })
+		t.Eventually(t.patience(), func() error {
+			if _, ok := find(list(dir), gone); ok {
+				return fmt.Errorf("%s holds a node that was deleted: %s", who, show(gone))
+			}
+			return nil
+		})
+	}
+	t.Eventually(t.patience(), func() error {
+		return t.holds("Conn.List", t.Nodes(other), strangers[:1], append(want, strangers[1:]...))
+	})
+}
+
+// listsMany makes more nodes than a store returns in one page by habit.
+func listsMany(t *Trial) {
+	s := t.Session()
+	var want []driver.Node
+	for i := range 150 {
+		want = append(want, t.Create(s, dir, fmt.Sprint(i)))
+	}
+	for who, list := range t.lists(s) {
+		t.Eventually(t.patience(), func() error { return t.holds(who, list(dir), want, nil) })
+	}
+}
+
+func ignoresForeign(t *Trial) {
+	plant := func(dir string) {
+		if err := t.h.PlantForeign(t.ctx, t.namespace, dir); err != nil {
+			t.NotVerified("planting foreign keys: %v", err)
+		}
+	}
+	plant(dir)
+	s := t.Session()
+	n, err := s.Create(t.ctx, dir, "0", nil)
+	if err != nil {
+		t.Fatalf("Create beside foreign keys: %v", err)
+	}
+	m := t.Create(s, other, "0")
+	plant(other)
+	clean := func(who string, nodes []driver.Node) {
+		for _, n := range nodes {
+			if n.Session != s.ID() {
+				t.Fatalf("the nodes are all of session %s, and beside them are foreign keys; %s shows %s", s.ID(), who, show(n))
+			}
+		}
+	}
+	for _, n := range []driver.Node{n, m} {
+		for who, list := range t.lists(s) {
+			t.Eventually(t.patience(), func() error {
+				nodes := list(n.Dir)
+				clean(who, nodes)
+				return t.holds(who, nodes, []driver.Node{n}, nil)
+			})
+		}
+	}
+	if f, ok := driver.As[driver.CreateLister](s); ok {
+		_, nodes, err := f.CreateList(t.ctx, dir, "1", nil)
+		if err != nil {
+			t.Fatalf("CreateList beside foreign keys: %v", err)
+		}
+		clean("CreateList", nodes)
+	}
+}
+
+func listsOwnAndBefore(t *Trial) {
+	a, b := t.Session(), t.Session()
+	for i := range 40 {
+		id := fmt.Sprint(i)
+		before := t.Create(b, dir, id)
+		own := t.Create(a, dir, id)
+		nodes, err := a.List(t.ctx, dir)
+		if err != nil {
+			t.Fatalf("Session.List: %v", err)
+		}
+		for _, n := range []driver.Node{before, own} {
+			if _, ok := find(nodes, n); !ok {
+				t.Fatalf("after Create of %s, Session.List does not hold %s", show(own), show(n))
+			}
+		}
+	}
+}
+
+func listsOwnChanges(t *Trial) {
+	t.Bystander(dir)
+	s := t.Session()
+	for i := range 20 {
+		n := t.Create(s, dir, "0")
+		data := fmt.Sprint(i)
+		t.Update(s, n, []byte(data)...)
+		nodes, err := s.List(t.ctx, dir)
+		if m, ok := find(nodes, n); err != nil || !ok || string(m.Data) != data {
+			t.Fatalf("after Update with %q, Session.List shows %s with %q (error: %v)", data, show(m), m.Data, err)
+		}
+		t.Delete(s, n)
+		nodes, err = s.List(t.ctx, dir)
+		if _, ok := find(nodes, n); err != nil || ok {
+			t.Fatalf("after Delete of %s, Session.List still shows it: %v (error: %v)", show(n), ok, err)
+		}
+	}
+}
+
+func listsMissing(t *Trial) {
+	s := t.Session()
+	for _, list := range []func() ([]driver.Node, error){
+		func() ([]driver.Node, error) { return s.List(t.ctx, dir) },
+		func() ([]driver.Node, error) { return t.third().List(t.ctx, dir) },
+	} {
+		if nodes, err := list(); len(nodes) > 0 || err != nil {
+			t.Fatalf("List of a directory that does not exist returned %s and %s", show(nodes...), errorOf(err))
+		}
+	}
+}
+
+func listingMakesNothing(t *Trial) {
+	s := t.Session()
+	c := t.third()
+	before := t.residue()
+	for i := range 10 {
+		dir := fmt.Sprint(dir, i)
+		_, errS := s.List(t.ctx, dir)
+		_, errC := c.List(t.ctx, dir)
+		if err := errors.Join(errS, errC); err != nil {
+			t.NotVerified("List of a directory that does not exist fails, which the other case is about: %v", err)
+		}
+	}
+	if after := t.residue(); after.Keys > before.Keys || after.Dirs > before.Dirs {
+		t.Fatalf("listing ten missing directories left %d keys and %d directories; there were %d and %d",
+			after.Keys, after.Dirs, before.Keys, before.Dirs)
+	}
+}
+
+func listsAcknowledged(t *Trial) {
+	writer, reader := t.Session(), t.Open()
+	look := func() []driver.Node {
+		nodes, err := reader.List(t.ctx, dir)
+		if err != nil {
+			t.Fatalf("Conn.List: %v", err)
+		}
+		return nodes
+	}
+	t.Bystander(dir)
+	for i := range 40 {
+		look() // what a cache would keep
+		n := t.Create(writer, dir, fmt.Sprint(i%8))
+		if _, ok := find(look(), n); !ok {
+			t.Fatalf("Create returned %s, and Conn.List of another client does not hold it", show(n))
+		}
+		t.Delete(writer, n)
+		if _, ok := find(look(), n); ok {
+			t.Fatalf("Delete of %s was acknowledged, and Conn.List of another client holds it", show(n))
+		}
+	}
+}

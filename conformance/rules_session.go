@@ -1,0 +1,202 @@
+package conformance
+
+import (
+	"errors"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func sessionRules() []Rule {
+	return []Rule{
+		{
+			ID:   "S1",
+			Text: "Done closes before anybody else can see the session's nodes gone.",
+			Cases: append(perDirection(doneFirst),
+				Case{Name: "replies delayed then frozen up", Needs: NeedLink, Check: func(t *Trial) {
+					doneFirst(t, func(l Link) {
+						l.Delay(netfault.Down, t.h.TTL/4)
+						t.sleep(t.h.TTL) // renewals go through, with late replies
+						l.Freeze(netfault.Up)
+					})
+				}},
+				Case{Name: "closed over a link frozen down", Needs: NeedLink, Check: doneFirstAtClose},
+				Case{Name: "connection closed", Check: doneFirstAtConnClose},
+			),
+		},
+		{
+			ID:   "S2",
+			Text: "A lost session stays lost and is never silently replaced.",
+			Cases: []Case{
+				{Name: "link healed", Needs: NeedLink, Check: staysLostAfterHeal},
+				{Name: "ended by the store", Needs: NeedExpire, Check: staysLostAfterExpiry},
+			},
+		},
+		{
+			ID:   "S3",
+			Text: "A session whose link works, or fails for much less than the TTL, stays alive.",
+			Cases: append(perDirection(survivesFreezes),
+				Case{Name: "link works", Check: survives},
+				Case{Name: "connections reset", Needs: NeedLink, Check: survivesResets},
+			),
+		},
+		{
+			ID:   "S4",
+			Text: "A session that the store ended is noticed within its TTL.",
+			Cases: []Case{
+				{Name: "ended by the store", Needs: NeedExpire, Check: noticesExpiry},
+			},
+		},
+	}
+}
+
+// doneFirst breaks the link of a session and watches its node.
+func doneFirst(t *Trial, fault func(Link)) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	t.Sees(n)
+	fault(l)
+	t.doneBeforeGone(s, n)
+}
+
+// doneBeforeGone watches until the third client sees the node gone, and wants
+// Done to be closed then. That the node goes at all is for S6.
+func (t *Trial) doneBeforeGone(s driver.Session, n driver.Node) {
+	start := time.Now()
+	if !t.comes(t.h.Expiry, t.absent(n)) {
+		return
+	}
+	switch {
+	case ended(s.Done()):
+	case t.pulse.lag(start) > t.h.TTL/20 && s.Err() != nil:
+		// The process stood still and Done's timer is as late as ours: the
+		// clock, which Err asks, decides.
+	default:
+		t.Fatalf("a third client sees the session's node gone after %v, and Done is still open (Err: %v)",
+			time.Since(start).Round(time.Millisecond), s.Err())
+	}
+}
+
+func doneFirstAtClose(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	t.Sees(n)
+	l.Freeze(netfault.Down)
+	t.Go(func() { _ = s.Close(t.ctx) }) // ended by the trial's cleanup at the latest
+	t.doneBeforeGone(s, n)
+}
+
+func doneFirstAtConnClose(t *Trial) {
+	c := t.Open()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	t.Sees(n)
+	t.Go(func() { _ = c.Close() })
+	t.doneBeforeGone(s, n)
+}
+
+func staysLostAfterHeal(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	l.Freeze(netfault.Both)
+	if !t.within(t.h.Expiry, s.Done()) {
+		t.NotVerified("Done did not close on a frozen link, which S1 is about")
+	}
+	t.comes(t.h.Expiry, t.absent(n))
+	t.heal(l)
+	t.staysLost(s, n)
+}
+
+func staysLostAfterExpiry(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0")
+	t.expire(s)
+	if !t.within(t.h.Expiry, s.Done()) {
+		t.NotVerified("Done did not close, which S4 is about")
+	}
+	t.staysLost(s, n)
+}
+
+// staysLost watches an ended session for longer than its TTL. What WaitDelete
+// does on it is for W4.
+func (t *Trial) staysLost(s driver.Session, n driver.Node) {
+	id := s.ID()
+	t.Throughout(t.h.TTL*3/2, func() error {
+		if !ended(s.Done()) || s.Err() == nil || s.ID() != id {
+			t.Fatalf("a lost session came back: Done closed %v, Err %v, ID %q (it was %q)", ended(s.Done()), s.Err(), s.ID(), id)
+		}
+		_, create := s.Create(t.ctx, dir, "1", nil)
+		_, list := s.List(t.ctx, dir)
+		_, update := s.Update(t.ctx, n, nil)
+		for name, err := range map[string]error{
+			"Err": s.Err(), "Create": create, "List": list, "Update": update,
+			"Delete": s.Delete(t.ctx, n), "Abandon": s.Abandon(t.ctx, dir, "1"),
+		} {
+			if !errors.Is(err, driver.ErrSessionLost) {
+				t.Fatalf("%s of a lost session returned %s; want ErrSessionLost", name, errorOf(err))
+			}
+		}
+		return nil
+	})
+}
+
+// alive checks that a session, which had reason to be renewed, is in order.
+func (t *Trial) alive(s driver.Session, n driver.Node) {
+	if err := s.Err(); err != nil || ended(s.Done()) {
+		t.Fatalf("the session ended: %v", err)
+	}
+	t.Sees(n)
+}
+
+func survives(t *Trial) {
+	s := t.Session()
+	n, err := s.Create(t.ctx, dir, "0", nil)
+	if err != nil {
+		t.Fatalf("Create: %v", err)
+	}
+	t.stays(s, 4*t.h.TTL)
+	t.alive(s, n)
+}
+
+// survivesFreezes stops the link for a quarter of the TTL, again and again.
+func survivesFreezes(t *Trial, fault func(Link)) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	for range 4 {
+		t.stays(s, t.h.TTL/2)
+		fault(l)
+		t.stays(s, t.h.TTL/4)
+		t.heal(l)
+	}
+	t.stays(s, t.h.TTL)
+	t.alive(s, n)
+}
+
+func survivesResets(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	for range 8 {
+		t.stays(s, t.h.TTL/4)
+		l.DropConnections()
+	}
+	t.stays(s, t.h.TTL)
+	t.alive(s, n)
+}
+
+func noticesExpiry(t *Trial) {
+	s := t.Session()
+	t.Create(s, dir, "0")
+	t.expire(s)
+	if !t.within(t.h.TTL, s.Done()) {
+		t.Fatalf("Done is still open a TTL (%v) after the store ended the session", t.h.TTL)
+	}
+	if err := s.Err(); !errors.Is(err, driver.ErrSessionLost) {
+		t.Fatalf("Err is %s after the store ended the session; want ErrSessionLost", errorOf(err))
+	}
+}

@@ -1,0 +1,293 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func slotRules() []Rule {
+	return []Rule{
+		{
+			ID:   "C4",
+			Text: "After Abandon no earlier Create of (session, dir, id) has left a node or will.",
+			Cases: []Case{
+				{Name: "node stands", Check: abandonsNode},
+				{Name: "nothing there", Check: abandonsNothing},
+				{Name: "reply lost", Needs: NeedLink, Check: abandonsLostReply},
+				{Name: "request late", Needs: NeedLink, Check: abandonsLateRequest},
+				{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: abandonsOvertaken},
+				{Name: "Create after a late Abandon", Needs: NeedLink | NeedHold, Check: abandonComesLate},
+			},
+		},
+		{
+			ID:   "C5",
+			Text: "After Delete, Create of the same id makes a new node at the end of the line.",
+			Cases: []Case{
+				{Name: "slot used again", Check: slotAgain},
+			},
+		},
+		{
+			ID:   "C6",
+			Text: "Create works where the directory is missing or was removed.",
+			Cases: []Case{
+				{Name: "missing", Check: createsInMissing},
+				{Name: "removed", Needs: NeedRemoveDir, Check: createsInRemoved},
+				{Name: "removed all along", Needs: NeedRemoveDir, Check: createsWhileRemoved},
+			},
+		},
+		{
+			ID:   "C7",
+			Text: "Create after the session's end fails and leaves nothing.",
+			Cases: []Case{
+				{Name: "closed", Check: createsAfterClose},
+				{Name: "ended by the store", Needs: NeedExpire, Check: createsAfterExpiry},
+				{Name: "link lost and healed", Needs: NeedLink, Check: createsAfterLoss},
+				{Name: "Close at the same time", Check: createsDuringClose},
+			},
+		},
+	}
+}
+
+// abandon insists as the layers above a driver do.
+func (t *Trial) abandon(s driver.Session, id string) {
+	t.insist(s, "Abandon "+dir+" "+id, func() error { return s.Abandon(t.ctx, dir, id) })
+}
+
+func abandonsNode(t *Trial) {
+	s := t.Session()
+	t.Bystander(dir)
+	keep := t.Create(s, dir, "1")
+	first := t.Create(s, dir, "0")
+	t.Sees(first)
+	t.abandon(s, "0")
+	t.Eventually(t.patience(), t.none(s, dir, "0"))
+	second := t.Create(s, dir, "0")
+	if second.Same(first) {
+		t.Fatalf("Create after Abandon returned the node that was abandoned: %s", show(second))
+	}
+	t.Eventually(t.patience(), t.only(s, "0", second))
+	t.Eventually(t.patience(), t.only(s, "1", keep))
+}
+
+func abandonsNothing(t *Trial) {
+	s := t.Session()
+	t.abandon(s, "0") // in a directory that does not exist
+	t.Bystander(dir)
+	t.abandon(s, "0")
+	t.abandon(s, "0")
+	t.Eventually(t.patience(), t.only(s, "0", t.Create(s, dir, "0")))
+}
+
+func abandonsLostReply(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	t.Bystander(dir)
+	l.DropReplies()
+	t.landed(s, func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
+	t.heal(l)
+	t.abandon(s, "0")
+	t.settles(t.none(s, dir, "0"))
+}
+
+// abandonsLateRequest lets the request of Create and the one of Abandon race.
+func abandonsLateRequest(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	t.Bystander(dir)
+	for range 3 {
+		l.Freeze(netfault.Up)
+		_ = t.briefly(func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
+		t.heal(l)
+		t.abandon(s, "0")
+		t.settles(t.none(s, dir, "0"))
+	}
+}
+
+// abandonsOvertaken lets the request of Create land after Abandon returned.
+func abandonsOvertaken(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	t.Bystander(dir)
+	creates := []func(context.Context) error{
+		func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err },
+	}
+	if f, ok := driver.As[driver.CreateLister](s); ok {
+		creates = append(creates, func(ctx context.Context) error { _, _, err := f.CreateList(ctx, dir, "0", nil); return err })
+	}
+	for _, create := range creates {
+		release := t.h.Hold(l)
+		_ = t.briefly(create)
+		t.abandon(s, "0")
+		release()
+		t.settles(t.none(s, dir, "0"))
+		// Nor does an earlier Abandon stand in the way of a later Create.
+		n := t.Create(s, dir, "0")
+		t.settles(t.only(s, "0", n))
+		t.abandon(s, "0")
+	}
+}
+
+// abandonComesLate gives up an Abandon, makes the node, and only then lets the
+// Abandon land.
+func abandonComesLate(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	t.Create(s, dir, "0")
+	release := t.h.Hold(l)
+	_ = t.briefly(func(ctx context.Context) error { return s.Abandon(ctx, dir, "0") })
+	n := t.Create(s, dir, "0")
+	release()
+	t.settles(t.only(s, "0", n))
+}
+
+func slotAgain(t *Trial) {
+	s, between := t.Session(), t.Session()
+	first := t.Create(s, dir, "0", []byte("first")...)
+	next := t.Create(between, dir, "0")
+	for i := range 3 {
+		t.Delete(s, first)
+		data := fmt.Sprint(i)
+		again := t.Create(s, dir, "0", []byte(data)...)
+		if again.Same(first) || again.Seq <= next.Seq || again.Token <= next.Token || string(again.Data) != data {
+			t.Fatalf("%s was deleted, then Create with %q returned %s with %q; in line before it is %s",
+				show(first), data, show(again), again.Data, show(next))
+		}
+		t.Eventually(t.patience(), t.only(s, "0", again))
+		first, next = again, t.Create(between, dir, fmt.Sprint(i+1))
+	}
+}
+
+func createsInMissing(t *Trial) {
+	s := t.Session()
+	for _, dir := range []string{dir, other, "a", "x_y-z.%3A:0"} {
+		n, err := s.Create(t.ctx, dir, "0", nil)
+		if err != nil {
+			t.Fatalf("Create in %s, which does not exist: %v", dir, err)
+		}
+		t.Sees(n)
+	}
+}
+
+func createsInRemoved(t *Trial) {
+	s := t.Session()
+	first := t.Create(s, dir, "0")
+	t.Create(s, dir, "1")
+	t.Sees(first)
+	for _, id := range []string{"0", "2"} {
+		t.removeDir(dir)
+		n, err := s.Create(t.ctx, dir, id, nil)
+		if err != nil {
+			t.Fatalf("Create of %s in %s, which was removed: %v", id, dir, err)
+		}
+		if n.Same(first) {
+			t.Fatalf("Create in a removed directory returned the node that was removed with it: %s", show(n))
+		}
+		t.Sees(n)
+	}
+}
+
+// createsWhileRemoved removes the directory again and again, also between a
+// driver's making sure of it and its creating the node.
+func createsWhileRemoved(t *Trial) {
+	s := t.Session()
+	done := t.Go(func() {
+		for i := range 50 {
+			if _, err := s.Create(t.ctx, dir, fmt.Sprint(i), nil); err != nil && !driver.Transient(err) {
+				t.Fatalf("Create in a directory that is being removed: %v", err)
+			}
+			t.sleep(70 * time.Microsecond)
+		}
+	})
+	for !ended(done) && t.ctx.Err() == nil {
+		t.removeDir(dir)
+		t.sleep(100 * time.Microsecond)
+	}
+	t.join("Create in a directory that is being removed", done)
+	t.Sees(t.Create(s, dir, "last"))
+}
+
+// refused checks that Create on an ended session fails and leaves nothing.
+func (t *Trial) refused(s driver.Session, id string) {
+	n, err := s.Create(t.ctx, dir, id, nil)
+	if err == nil {
+		t.Fatalf("Create after the session's end returned %s", show(n))
+	}
+	if !isOver(err) {
+		t.Fatalf("Create after the session's end returned %s; want ErrSessionLost or ErrClosed", errorOf(err))
+	}
+}
+
+// leavesNone watches that no node with the id turns up, of whatever session.
+func (t *Trial) leavesNone(id string) {
+	t.Throughout(t.lateness(), func() error {
+		for _, n := range t.Nodes(dir) {
+			if n.ID == id {
+				return fmt.Errorf("after the session's end a third client sees %s", show(n))
+			}
+		}
+		return nil
+	})
+}
+
+func createsAfterClose(t *Trial) {
+	t.Bystander(dir)
+	s := t.Session()
+	_ = s.Close(t.ctx) // what it owes is for S5
+	t.refused(s, "late")
+	t.leavesNone("late")
+}
+
+// createsAfterExpiry creates before the driver can have noticed.
+func createsAfterExpiry(t *Trial) {
+	t.Bystander(dir)
+	s := t.Session()
+	t.expire(s)
+	t.refused(s, "late")
+	t.refused(s, "late")
+	t.leavesNone("late")
+}
+
+func createsAfterLoss(t *Trial) {
+	t.Bystander(dir)
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	l.Freeze(netfault.Both)
+	if !t.within(t.h.Expiry, s.Done()) {
+		t.NotVerified("Done did not close on a frozen link, which S1 is about")
+	}
+	t.refused(s, "frozen")
+	t.heal(l)
+	t.refused(s, "late")
+	t.leavesNone("frozen")
+	t.leavesNone("late")
+}
+
+// createsDuringClose closes sessions while Create is under way: whichever is
+// first, in the end there is no node.
+func createsDuringClose(t *Trial) {
+	stays := t.Bystander(dir)
+	c := t.Open()
+	for i := range 20 {
+		s, id := t.SessionOn(c), fmt.Sprint(i)
+		done := t.Go(func() {
+			if _, err := s.Create(t.ctx, dir, id, nil); err != nil && !isOver(err) && !errors.Is(err, driver.ErrUncertain) {
+				t.Fatalf("Create while the session is closed: %v", err)
+			}
+		})
+		_ = s.Close(t.ctx) // what it owes is for S5
+		t.join("Create while the session is closed", done)
+	}
+	t.Eventually(t.h.Expiry, func() error {
+		for _, n := range t.Nodes(dir) {
+			if n.Session != stays.Session {
+				return fmt.Errorf("sessions were closed during Create, and a third client sees %s", show(n))
+			}
+		}
+		return nil
+	})
+}
