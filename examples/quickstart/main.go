@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	store := flags.String("store", "mem://", "`URL` of the store: scheme://host[:port][,host[:port]…]/namespace")
-	ttl := flags.Duration("ttl", 3*time.Second, "how long the store keeps the session of a worker that fell silent")
+	ttl := flags.Duration("ttl", 3*time.Second, "how long the store keeps the session of a worker that fell silent, unless the URL says session_ttl")
 	workers := flags.Int("workers", 3, "how many workers contend, at least 2")
 	rounds := flags.Int("rounds", 3, "how often each of them updates the file, at least once")
 	switch err := flags.Parse(args); {
@@ -65,7 +65,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // demo runs the workers until all are done, one has failed, or ctx ends.
 func demo(ctx context.Context, config coord.Config, workers, rounds int, out io.Writer) error {
-	if err := try(ctx, config); err != nil {
+	ttl, err := try(ctx, config)
+	if err != nil {
 		return err
 	}
 	ledger, err := newLedger()
@@ -73,7 +74,7 @@ func demo(ctx context.Context, config coord.Config, workers, rounds int, out io.
 		return err
 	}
 	defer os.Remove(ledger.path)
-	fmt.Fprintf(out, "%d workers, %d rounds each, on %s with a TTL of %v\n\n", workers, rounds, config.URL, config.SessionTTL)
+	fmt.Fprintf(out, "%d workers, %d rounds each, on %s with a TTL of %v\n\n", workers, rounds, config.URL, ttl)
 	timeline := &timeline{out: out, start: time.Now(), next: make(chan struct{})}
 
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -95,15 +96,18 @@ func demo(ctx context.Context, config coord.Config, workers, rounds int, out io.
 }
 
 // try opens a session, to find out before the story begins whether the store
-// can be reached and grants the TTL.
-func try(ctx context.Context, config coord.Config) error {
+// can be reached and what TTL it grants.
+func try(ctx context.Context, config coord.Config) (ttl time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	client, err := config.Open(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer client.Close(ctx)
-	_, err = client.Session(ctx)
-	return err
+	session, err := client.Session(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return session.TTL(), nil
 }

@@ -207,7 +207,6 @@ func TestWrongUse(t *testing.T) {
 		{"unknown parameter", "mem takes session_ttl", "-store mem://?tls=true"},
 		{"password in the URL", "password_file", "-store etcd://me:hunter2@127.0.0.1/demo"},
 		{"TTL that is not granted", "session_ttl 1ms", "-ttl 1ms"},
-		{"two TTLs", "session_ttl", "-store mem://?session_ttl=9s -ttl 1s"},
 		{"no TTL", "positive TTL", "-ttl 0s"},
 		{"nobody to contend with", "2 workers", "-workers 1"},
 		{"no rounds", "1 round", "-rounds 0"},

@@ -11,11 +11,19 @@ import (
 // await returns nil when the entry holds. ahead is who stood before it when it
 // joined; nobody joins there later.
 func (e *Entry) await(ctx context.Context, ahead []driver.Node) error {
+	var last driver.Node // the blocker before
 	for {
 		v := e.queue.rule(e.node, ahead)
 		if !v.Blocked {
 			break
 		}
+		if v.Blocker.Same(last) {
+			// It is gone, and a listing that is behind still shows it.
+			if err := e.pause(ctx); err != nil {
+				return err
+			}
+		}
+		last = v.Blocker
 		granted, err := e.outlive(ctx, v)
 		if err != nil {
 			return err
@@ -91,15 +99,14 @@ func (e *Entry) outlived(ctx context.Context, v Verdict, err error) (granted boo
 		return false, driver.ContextError(ctx)
 	}
 	if driver.Transient(err) {
-		return false, e.pause(ctx)
+		return false, nil // look again, and pause if nothing has changed
 	}
 	return false, err
 }
 
-// pause lets a store that answers a watch with an error breathe before the
-// line is looked at again.
+// pause lets the store breathe before what did not help is done again.
 func (e *Entry) pause(ctx context.Context) error {
-	timer := time.NewTimer(pauseAfterBrokenWatch/2 + rand.N(pauseAfterBrokenWatch))
+	timer := time.NewTimer(breath/2 + rand.N(breath))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -111,7 +118,7 @@ func (e *Entry) pause(ctx context.Context) error {
 	}
 }
 
-const pauseAfterBrokenWatch = 100 * time.Millisecond
+const breath = 100 * time.Millisecond
 
 // wakeWith sets what ends the wait under way when the entry vanishes.
 func (e *Entry) wakeWith(cancel context.CancelFunc) {
