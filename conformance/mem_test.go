@@ -82,7 +82,7 @@ func (l memLink) Delay(d netfault.Direction, delay time.Duration) {
 
 // The reference driver holds every rule, and every rule is verified on it.
 func TestMem(t *testing.T) {
-	report := conformance.Run(t, memHarness(time.Second))
+	report := conformance.Run(t, memHarness(3*time.Second))
 	for _, r := range report.Results {
 		if r.Status != conformance.Passed {
 			t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)

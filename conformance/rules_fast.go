@@ -27,6 +27,7 @@ func fastRules() []Rule {
 			Cases: []Case{
 				{Name: "each of three", Check: waitsAnyOfThree},
 				{Name: "gone before", Check: waitsAnyGone},
+				{Name: "removed together", Needs: NeedRemoveDir, Check: waitsAnyRemoved},
 				{Name: "other changes", Check: waitsAnyBlocked},
 				{Name: "session closed", Check: waitsAnyClosed},
 			},
@@ -178,6 +179,17 @@ func waitsAnyGone(t *Trial) {
 	t.Delete(owner, gone)
 	t.Create(owner, dir, "1")
 	t.returns(t.waitAny(s, first, gone), 1, "one of two nodes was gone before, and a later node had its name")
+}
+
+// waitsAnyRemoved empties the directory: the first of the nodes in the order
+// given is the one to be told, whatever their order in the line.
+func waitsAnyRemoved(t *Trial) {
+	s, owner := t.Session(), t.Session()
+	first, second, third := t.Create(owner, dir, "0"), t.Create(owner, dir, "1"), t.Create(owner, dir, "2")
+	up, down := t.waitAny(s, first, second, third), t.waitAny(s, third, first)
+	t.removeDir(dir)
+	t.returns(up, 0, "three nodes were removed with their directory")
+	t.returns(down, 0, "two nodes, the later one given first, were removed with their directory")
 }
 
 func waitsAnyBlocked(t *Trial) {

@@ -77,7 +77,9 @@ func TestRoundTrips(t *testing.T) {
 // A write of anybody between the list and the watch costs one read, for all
 // waits together.
 func TestOneReadSettlesAllWaits(t *testing.T) {
-	f := start(t)
+	timing := defaultTiming
+	timing.feeds.answer = patience // however long it takes until all wait
+	f := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), timing)
 	s := f.open(time.Minute)
 	var nodes []driver.Node
 	for i := range 20 {
@@ -87,18 +89,17 @@ func TestOneReadSettlesAllWaits(t *testing.T) {
 	must(t, err)
 	var waits []<-chan error
 	wantSent(t, "20 waits", f.tap.during(func() {
-		// All of them before the watch can be open.
-		f.feeds.mu.Lock()
+		release := f.tap.holdStreams()
 		for _, n := range nodes {
 			waits = append(waits, waiting(within(t), s, n))
 		}
-		f.feeds.mu.Unlock()
 		eventually(t, "all wait", func() bool {
 			f.feeds.mu.Lock()
 			defer f.feeds.mu.Unlock()
 			feed := f.feeds.all[f.dir("d")]
 			return feed != nil && feed.waiting == len(nodes)
 		})
+		release()
 		f.eventuallyOpen("d")
 	}), sent{"Watch": 1, "Range": 1})
 	must(t, s.Close(within(t)))

@@ -24,6 +24,7 @@ type feed struct {
 	gone  map[string]uint64
 
 	waits    map[string][]*target // by key
+	over     []*wait              // have a node that is gone, and are to be told by tell
 	waiting  int                  // number of waits
 	reading  bool                 // a read is under way or about to be
 	idle     time.Time            // since when nobody waits
@@ -36,6 +37,7 @@ type wait struct {
 	feed    *feed
 	targets []*target
 	told    bool
+	first   int          // of the nodes that one step removed; see feed.tell
 	result  chan outcome // has room for the one outcome
 }
 
@@ -55,7 +57,7 @@ type target struct {
 }
 
 func newWait(nodes []driver.Node) *wait {
-	w := &wait{result: make(chan outcome, 1)}
+	w := &wait{first: len(nodes), result: make(chan outcome, 1)}
 	for i, n := range nodes {
 		w.targets = append(w.targets, &target{wait: w, index: i, key: n.Key, token: n.Token, seen: n.Version})
 	}
@@ -138,9 +140,9 @@ func (f *feed) broken() { f.open = false }
 // whoever comes to wait with an older list, and a list is rarely that old.
 const mostGone = 1024
 
-// deleted takes note of a deletion. The keys of older incarnations are told
+// note takes note of a deletion. The keys of older incarnations are told
 // apart by the revision: a node lives from its token to its first deletion.
-func (f *feed) deleted(key string, revision uint64) {
+func (f *feed) note(key string, revision uint64) {
 	if len(f.gone) >= mostGone {
 		clear(f.gone)
 		f.since = max(f.since, revision)
@@ -148,11 +150,30 @@ func (f *feed) deleted(key string, revision uint64) {
 	f.gone[key] = revision
 	f.drop(key, func(t *target) bool {
 		if t.token < revision {
-			t.wait.tell(outcome{index: t.index})
+			f.ends(t)
 			return true
 		}
 		return false
 	})
+}
+
+// ends takes note that the node of a target is gone.
+func (f *feed) ends(t *target) {
+	if t.wait.first == len(t.wait.targets) {
+		f.over = append(f.over, t.wait)
+	}
+	t.wait.first = min(t.wait.first, t.index)
+}
+
+// tell ends the waits of which a node is gone, after all that the store did in
+// one step was taken note of: a wait for several nodes that went together is
+// told the first of them.
+func (f *feed) tell() {
+	for _, w := range f.over {
+		w.tell(outcome{index: w.first})
+	}
+	clear(f.over)
+	f.over = f.over[:0]
 }
 
 // doubt makes every wait ask the store again.
@@ -211,11 +232,12 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 				tooOld = tooOld || !t.sure
 				return false
 			default:
-				t.wait.tell(outcome{index: t.index})
+				f.ends(t)
 				return true
 			}
 		})
 	}
+	f.tell()
 	return tooOld
 }
 

@@ -219,3 +219,9 @@ func BenchmarkFeedHandOff(b *testing.B) {
 		})
 	}
 }
+
+// deleted takes note of a deletion that was a step of its own.
+func (f *feed) deleted(key string, revision uint64) {
+	f.note(key, revision)
+	f.tell()
+}

@@ -211,8 +211,10 @@ func TestLateCreateAfterTheSessionsEnd(t *testing.T) {
 
 // A call in flight ends with the session.
 func TestSessionsEndEndsItsCalls(t *testing.T) {
-	f := start(t)
-	s := f.open(time.Minute)
+	timing := defaultTiming
+	timing.attempt = 10 * patience // nothing else is to end the call
+	f := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), timing)
+	s := f.open(10 * patience)
 	held, _ := f.hold()
 	done := make(chan error, 1)
 	go func() {

@@ -112,9 +112,10 @@ func (h *feeds) handle(resp *pb.WatchResponse) error {
 	if f := l.watches[resp.WatchId]; f != nil {
 		for _, e := range resp.Events {
 			if e.Type == clientv3.EventTypeDelete {
-				f.deleted(string(e.Kv.Key), uint64(e.Kv.ModRevision))
+				f.note(string(e.Kv.Key), uint64(e.Kv.ModRevision))
 			}
 		}
+		f.tell() // a response has all of a revision
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestTTLBelowTheStoresMinimum(t *testing.T) {
 	eventually(t, "the lease is revoked", func() bool {
 		resp, err := f.admin.Leases(within(t))
 		must(t, err)
-		return len(resp.Leases) == 0
+		return len(resp.Leases) == 0 && f.tap.sent("LeaseRevoke") == 1
 	})
 	if s := f.open(3 * time.Second); s.TTL() != 3*time.Second {
 		t.Errorf("TTL is %v", s.TTL())

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 )
 
 // tap counts what a client sends, and lets a test step in. It sits below the
@@ -14,6 +15,7 @@ type tap struct {
 	mu    sync.Mutex
 	count map[string]int // by method, as "Txn"; streams by "Watch"
 	step  func(c call) error
+	gate  <-chan struct{} // streams are not opened before it is closed; may be nil
 }
 
 // call is a unary request on its way.
@@ -49,7 +51,15 @@ func (t *tap) unary(ctx context.Context, method string, req, reply any, cc *grpc
 func (t *tap) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	t.mu.Lock()
 	t.count[path.Base(method)]++
+	gate := t.gate
 	t.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
 	return open(ctx, desc, cc, method, opts...)
 }
 
@@ -85,4 +95,13 @@ func (t *tap) sent(method string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count[method]
+}
+
+// holdStreams keeps streams from being opened until release is called.
+func (t *tap) holdStreams() (release func()) {
+	gate := make(chan struct{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gate = gate
+	return func() { close(gate) }
 }

@@ -66,6 +66,9 @@ func (st *Store) RemoveDir(namespace, dir string) bool {
 	}
 	st.stats.Foreign -= len(d.foreign)
 	d.foreign = nil
+	for _, n := range d.nodes[d.head:] {
+		n.doomed = true // they go together, so a wait for several tells the first
+	}
 	for !d.empty() {
 		st.removeLocked(d.nodes[d.head])
 	}

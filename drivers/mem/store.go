@@ -25,6 +25,7 @@ type node struct {
 	owner   *lessee
 	attempt uint64 // the latest attempt at creating it that found or made it
 	gone    bool
+	doomed  bool  // goes in the same step as another
 	hooks   *hook // the watches on it
 }
 

@@ -22,7 +22,6 @@ const sessionEnded = -1
 type hook struct {
 	watch      *watch
 	node       *node
-	index      int // of the node, for the client
 	prev, next *hook
 }
 
@@ -59,7 +58,7 @@ func (st *Store) watch(r watching) (int, error) {
 			w.ended = true
 			return i, nil
 		}
-		w.hooks[i] = hook{watch: w, node: found, index: i}
+		w.hooks[i] = hook{watch: w, node: found}
 	}
 	for i := range w.hooks {
 		w.hooks[i].insert()
@@ -91,12 +90,23 @@ func (st *Store) fireLocked(n *node) {
 	for n.hooks != nil { // ending a watch takes its hooks out of the list
 		h := n.hooks
 		st.unwatchLocked(h.watch)
-		event := h.index
+		event := h.watch.first()
 		if h.watch.by.ended {
 			event = sessionEnded
 		}
 		h.watch.fired <- event // has room: a watch fires once
 	}
+}
+
+// first returns the index of the first node that is gone, or is going with the
+// one that fired the watch.
+func (w *watch) first() int {
+	for i := range w.hooks {
+		if n := w.hooks[i].node; n.gone || n.doomed {
+			return i
+		}
+	}
+	panic("mem: a watch was fired and none of its nodes is gone")
 }
 
 func (h *hook) insert() {

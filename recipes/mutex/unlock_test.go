@@ -76,8 +76,10 @@ func TestLateUnlockFreesNoLaterHold(t *testing.T) {
 		<-late.Caught()
 		cancel()
 		<-done
-		w.is(err, context.Canceled)
-		w.unlock(held) // the background's delete gets through
+		if err != nil { // or the background's delete was quicker than the cancel
+			w.is(err, context.Canceled)
+		}
+		w.unlock(held)
 		again := a.lock()
 		late.Release()
 		w.nodes(1)

@@ -55,6 +55,28 @@ func fastSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "last-of-those-together", Breaks: "F2",
+			Doc: "WaitAny tells the last of the nodes that were removed in one step.",
+			Apply: eachSession(func(s *session) {
+				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+					i, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+					if err != nil {
+						return i, err
+					}
+					there, err := s.Session.List(ctx, nodes[0].Dir)
+					if err != nil {
+						return i, nil
+					}
+					for j, n := range nodes {
+						if !slices.ContainsFunc(there, n.Same) {
+							i = j
+						}
+					}
+					return i, nil
+				}
+			}),
+		},
+		{
 			Name: "any-wakes-on-update", Breaks: "F2",
 			Doc:   "WaitAny ends with any event on its nodes.",
 			Apply: wakeAnyOnUpdate,
