@@ -36,9 +36,10 @@ type Conn interface {
 	// implement and what the store gives. It is constant.
 	Caps() Caps
 
-	// Close closes the sessions that are still open, without waiting for the
-	// store (an unreachable store ends them by their TTL), and releases every
-	// goroutine, watch and connection (N1). It is idempotent, and calls made
+	// Close closes the sessions that are still open and releases every
+	// goroutine, watch and connection (N1). It returns within a second also
+	// when the store cannot be reached, which then ends the sessions by their
+	// TTL, and ends the calls under way. It is idempotent, and calls made
 	// later return ErrClosed.
 	Close() error
 }
@@ -47,8 +48,9 @@ type Conn interface {
 // concurrent use, except that the caller makes no two calls at a time of
 // Create and Abandon for the same directory and id.
 //
-// Once the session has ended, every method returns at once with an error that
-// Is ErrSessionLost, or ErrClosed after Close.
+// Once the session has ended, every method but Close returns at once with an
+// error that Is ErrSessionLost, or ErrClosed after Close, also when its ctx has
+// ended too.
 type Session interface {
 	// ID names the session in the store, unique over the store's life.
 	ID() string
@@ -59,7 +61,8 @@ type Session interface {
 	TTL() time.Duration
 
 	// Done is closed when the session ends: at Close, when the store says
-	// that it is over, and at the latest when a local monotonic clock can no
+	// that it is over (an end of the store's own making cannot be told
+	// before, see S4), and at the latest when a local monotonic clock can no
 	// longer prove the lease, counted from the sending of the last
 	// acknowledged renewal (S1). It is never reopened (S2).
 	Done() <-chan struct{}
@@ -72,8 +75,10 @@ type Session interface {
 
 	// Create makes the node (dir, id) of this session with data, or returns
 	// it as it is if it already exists: calling again after a lost reply
-	// yields the same node and never a second one (C2). The node vanishes
-	// with the session. Data longer than MaxData is refused with ErrInvalid.
+	// yields the same node and never a second one (C2). Once a Create of the
+	// slot was acknowledged, no earlier request makes a node any more, also
+	// after a Delete. The node vanishes with the session. Data longer than
+	// MaxData is refused with ErrInvalid; nil and empty data are the same.
 	//
 	// After an error that is not ErrUnavailable, ErrInvalid or ErrDenied the
 	// node may exist or appear later. The caller calls Create again, or Abandon.
@@ -82,7 +87,7 @@ type Session interface {
 	// Abandon gives up every earlier Create of (dir, id) by this session:
 	// once it has returned nil, such a node does not exist and no delayed
 	// request of an earlier Create makes one (C4). It does not touch a node
-	// made by a later Create. Deleting alone would not do: a request still on
+	// that a later Create made or returned, however late its request arrives. Deleting alone would not do: a request still on
 	// its way could recreate what was deleted.
 	Abandon(ctx context.Context, dir, id string) error
 
@@ -115,7 +120,8 @@ type Session interface {
 	Delete(ctx context.Context, n Node) error
 
 	// Close ends the session and removes its nodes from the store at once
-	// (S5). Done is closed before the store is asked. It is idempotent. When
+	// (S5). On a link that works it takes less than a second. Done is closed
+	// before the store is asked. It is idempotent. When
 	// ctx ends first, or the store cannot be reached, the error says so and
 	// the store removes the nodes when the TTL has passed.
 	Close(ctx context.Context) error
