@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/report"
 )
 
 // memHarness is a harness for the reference driver with everything in it. Each
@@ -82,10 +84,15 @@ func (l memLink) Delay(d netfault.Direction, delay time.Duration) {
 
 // The reference driver holds every rule, and every rule is verified on it.
 func TestMem(t *testing.T) {
-	report := conformance.Run(t, memHarness(3*time.Second))
-	for _, r := range report.Results {
+	found := conformance.Run(t, memHarness(3*time.Second))
+	for _, r := range found.Results {
 		if r.Status != conformance.Passed {
 			t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
 		}
 	}
+	var table strings.Builder
+	if _, err := found.WriteTo(&table); err != nil {
+		t.Fatal(err)
+	}
+	report.Show(t, "conformance of mem", table.String())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/internal/sabotage"
+	"github.com/coordkit/coordkit/internal/report"
 )
 
 // Each sabotaged driver fails the rule that it breaks, and no other; and each
@@ -23,24 +24,24 @@ func TestSabotage(t *testing.T) {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					report, err := conformance.Check(t.Context(), s.Apply(memHarness(time.Second)),
+					found, err := conformance.Check(t.Context(), s.Apply(memHarness(time.Second)),
 						conformance.Options{Rules: conformance.DriverRules()})
 					if err != nil {
 						t.Fatal(err)
 					}
-					checkSabotage(t, s, report)
-					caught.add(s.Name, report)
+					checkSabotage(t, s, found)
+					caught.add(s.Name, found)
 				})
 			})
 		}
 	})
-	t.Logf("which sabotage each case catches:\n%s", caught.table(t))
+	report.Show(t, "which broken driver each case catches", caught.table(t))
 }
 
 // checkSabotage wants the report to fail the rule that is broken, and no other.
-func checkSabotage(t *testing.T, s sabotage.Sabotage, report conformance.Report) {
+func checkSabotage(t *testing.T, s sabotage.Sabotage, found conformance.Report) {
 	holds := true
-	for _, r := range report.Results {
+	for _, r := range found.Results {
 		switch {
 		case r.Status == conformance.Failed && r.Rule.ID == s.Breaks:
 			holds = false
@@ -62,10 +63,10 @@ type catches struct {
 	by map[string][]string // names of sabotages, by rule and case
 }
 
-func (c *catches) add(name string, report conformance.Report) {
+func (c *catches) add(name string, found conformance.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, r := range report.Results {
+	for _, r := range found.Results {
 		for _, res := range r.Cases {
 			if res.Status == conformance.Failed {
 				id := r.Rule.ID + "/" + res.Name

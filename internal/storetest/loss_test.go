@@ -177,8 +177,10 @@ func (l *trial) judge(t *testing.T) time.Duration {
 // empty wants nothing left in the line.
 func (l *trial) empty(ctx context.Context, t *testing.T, c *coord.Client) {
 	t.Helper()
-	await(ctx, t, mutex.New(c, l.mutex), func(c coord.Contenders) bool { return len(c.Holders)+len(c.Waiters) == 0 })
+	await(ctx, t, mutex.New(c, l.mutex), empty)
 }
+
+func empty(c coord.Contenders) bool { return len(c.Holders)+len(c.Waiters) == 0 }
 
 // showMargins reports the least and the median margin of each cut and of all.
 func showMargins(t *testing.T, title string, all []margins) {

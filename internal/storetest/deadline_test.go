@@ -1,0 +1,55 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/internal/testserver"
+	"github.com/coordkit/coordkit/recipes/mutex"
+)
+
+// With the server stopped in the middle of everything, each call ends with its
+// ctx and not later than a moment after it.
+func TestDeadlineOnFrozenEtcd(t *testing.T) {
+	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
+	client := dial(t, patient, etcd.Endpoints()...)
+	ctx := t.Context()
+	m := mutex.New(client, "held")
+	held, err := m.Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := dial(t, patient, etcd.Endpoints()...) // has no session yet
+	if err := etcd.Member(0).Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	for what, call := range map[string]func(context.Context) error{
+		"Lock":                   func(ctx context.Context) error { _, err := m.Lock(ctx); return err },
+		"TryLock":                func(ctx context.Context) error { _, err := m.TryLock(ctx); return err },
+		"Contenders":             func(ctx context.Context) error { _, err := m.Contenders(ctx); return err },
+		"Lock without a session": func(ctx context.Context) error { _, err := mutex.New(fresh, "held").Lock(ctx); return err },
+		"NewSession":             func(ctx context.Context) error { _, err := client.NewSession(ctx, 0); return err },
+		"Unlock":                 held.Unlock,
+	} {
+		ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		err := call(ctx)
+		end, _ := ctx.Deadline()
+		late := time.Since(end)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s returned %v; want the end of its ctx", what, err)
+		}
+		if late > 100*time.Millisecond {
+			t.Errorf("%s returned %v after its ctx's deadline", what, late)
+		}
+	}
+	if err := etcd.Member(0).Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Unlock(ctx); err != nil {
+		t.Errorf("Unlock, once the server is back: %v", err)
+	}
+	await(ctx, t, m, empty)
+}
