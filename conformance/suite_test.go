@@ -252,3 +252,17 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+// A case that only saw its own time-out has seen nothing, and passes nothing.
+func TestCaseCutShortFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := memHarness(time.Second)
+		h.Timeout = 10 * time.Second
+		rule := conformance.Rule{ID: "X1", Text: "Something never happens.", Cases: []conformance.Case{{
+			Name: "watched", Check: func(t *conformance.Trial) { t.Throughout(time.Minute, func() error { return nil }) },
+		}}}
+		if r := check(t, h, rule).Results[0]; r.Status != conformance.Failed || !strings.Contains(r.Detail, "10s") {
+			t.Errorf("a case that was cut short is %v: %s", r.Status, r.Detail)
+		}
+	})
+}

@@ -118,8 +118,11 @@ func (t *Trial) run(check func(*Trial)) (Status, string) {
 	const grace = 2 * time.Second // for a check to see that its ctx has ended
 	timer := time.NewTimer(t.h.Timeout + grace)
 	defer timer.Stop()
-	select { // a check that ends just at the time-out may pass or not
+	select { // a check that ends just at the time-out has not ended in time
 	case <-checked:
+		if t.ctx.Err() != nil { // what it saw after that is nothing
+			t.decide(Failed, fmt.Sprintf("it did not end within %v", t.h.Timeout))
+		}
 	case <-timer.C:
 		t.decide(Failed, fmt.Sprintf("it did not end within %v, and stands still in:%s", t.h.Timeout, hanging(t.namespace)))
 	}

@@ -171,5 +171,23 @@ func (c *Client) Close(ctx context.Context) error {
 		wg.Go(func() { errs[i] = s.Close(ctx) })
 	}
 	wg.Wait()
-	return errors.Join(append(errs, c.conn.Close())...)
+	return errors.Join(append(errs, c.closeConn(ctx))...)
+}
+
+// closeConn closes the connection. That takes up to a second when the store
+// does not answer, which is more than ctx may have left; it ends all the same.
+func (c *Client) closeConn(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- c.conn.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		select {
+		case err := <-closed: // both were ready
+			return err
+		default:
+			return &Error{Op: "close", Err: driver.ContextError(ctx)}
+		}
+	}
 }

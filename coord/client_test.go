@@ -85,6 +85,7 @@ func TestLostSessionIsReplacedForTheNextAcquire(t *testing.T) {
 		if err != nil || second.ID() == first.ID() || second.Err() != nil || first.Err() == nil {
 			t.Errorf("after a loss: %v, %v", second, err)
 		}
+		synctest.Wait()
 		if logs.FilterMessage("session opened").Len() != 2 || logs.FilterMessage("session lost").Len() != 1 {
 			t.Errorf("logged: %v", logs.All())
 		}

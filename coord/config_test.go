@@ -126,7 +126,10 @@ func TestWrongConfigurationIsExplained(t *testing.T) {
 		{"empty password file", coord.Config{URL: "full://u@a", PasswordFile: empty}, []string{"password", empty, "is empty"}},
 		{"unset password variable", coord.Config{URL: "full://u@a", PasswordEnv: "NO_SUCH_VARIABLE"}, []string{"NO_SUCH_VARIABLE", "is empty"}},
 		{"password in the URL", coord.Config{URL: "full://u:hunter2@a"}, []string{"password_file"}},
-		{"password in pieces", coord.Config{URL: "full://u:hun/ter2@a"}, []string{"malformed"}},
+		{"password in pieces", coord.Config{URL: "full://u:hun/ter2@a"}, []string{"percent-encoded"}},
+		{"password in many pieces", coord.Config{URL: "full://u:1234/hunter2//d@a/"}, []string{"percent-encoded"}},
+		{"username without password", coord.Config{URL: "full://u@a"}, []string{"no password", "password_file"}},
+		{"TTL zero in the URL", coord.Config{URL: "full://a?session_ttl=0s"}, []string{"session_ttl", `"0s"`, "positive"}},
 		{"password with a colon", coord.Config{URL: "full://u:hunter2:@a:x"}, []string{"password"}},
 	}
 	t.Setenv("PROBE_SECRET", "hunter2")
@@ -181,8 +184,9 @@ func TestSettingsOfURLAndDriverAreSplit(t *testing.T) {
 
 // What the URL says goes before what the program has set.
 func TestURLGoesBeforeTheRest(t *testing.T) {
+	t.Setenv("PROBE_SECRET", "hunter2")
 	p := newProbe()
-	err := p.open(coord.Config{URL: "full://u@a/x?session_ttl=3s&tls_server_name=db", Namespace: "y", Username: "v",
+	err := p.open(coord.Config{URL: "full://u@a/x?session_ttl=3s&tls_server_name=db&password_env=PROBE_SECRET", Namespace: "y", Username: "v",
 		SessionTTL: coord.Duration(100 * time.Hour), TLSServerName: "other"})
 	if !errors.Is(err, errProbe) || p.got.Namespace != "x" || p.got.Username != "u" || p.got.TLS.ServerName != "db" {
 		t.Errorf("%v; the driver got %+v", err, p.got)

@@ -33,7 +33,15 @@ var settings = []setting{
 			return ""
 		}
 		return c.SessionTTL.String()
-	}, func(c *Config, v string) error { return c.SessionTTL.UnmarshalText([]byte(v)) }, always},
+	}, func(c *Config, v string) error {
+		if err := c.SessionTTL.UnmarshalText([]byte(v)); err != nil {
+			return err
+		}
+		if c.SessionTTL <= 0 { // the zero that stands for the default is not written
+			return fmt.Errorf("%w value %q: want a positive duration", ErrInvalid, v)
+		}
+		return nil
+	}, always},
 	{"require", func(c *Config) string { return c.Require.String() },
 		func(c *Config, v string) error { return c.Require.UnmarshalText([]byte(v)) }, always},
 	{"tls", func(c *Config) string {

@@ -70,6 +70,9 @@ func (c Config) resolve() (Config, driver.Opener, driver.Target, error) {
 	if t.Password != "" && t.Username == "" {
 		return fail(fmt.Errorf("%w configuration: a password is given and no username", ErrInvalid))
 	}
+	if t.Username != "" && t.Password == "" {
+		return fail(fmt.Errorf("%w configuration: a username is given and no password: set password_file or password_env", ErrInvalid))
+	}
 	if t.Token, err = secret("token", c.TokenFile, c.TokenEnv); err != nil {
 		return fail(err)
 	}
@@ -114,6 +117,9 @@ func parse(raw string) (address, error) {
 				"would show in logs and process lists: use password_file or password_env", ErrInvalid)
 		}
 		a.user, a.hosts = user, authority[i+1:]
+	}
+	if path, _, _ := strings.Cut(tail, "?"); strings.Contains(path, "@") {
+		return a, fmt.Errorf("%w URL: there is an @ behind the hosts; want %s, percent-encoded, and no password", ErrInvalid, form)
 	}
 	if strings.Contains(tail, "#") {
 		return a, fmt.Errorf("%w URL: it has a fragment (#…); want %s", ErrInvalid, form)

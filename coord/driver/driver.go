@@ -49,8 +49,8 @@ type Conn interface {
 // Create and Abandon for the same directory and id.
 //
 // Once the session has ended, every method but Close returns at once with an
-// error that Is ErrSessionLost, or ErrClosed after Close, also when its ctx has
-// ended too.
+// error that Is ErrSessionLost, or ErrClosed after Close. Update and Delete are
+// for the session's own nodes.
 type Session interface {
 	// ID names the session in the store, unique over the store's life.
 	ID() string

@@ -94,7 +94,7 @@ func (s *stand) harness() conformance.Harness {
 		PlantForeign: s.plantForeign,
 		NearWrap:     conformance.WideCounter,
 		Residue:      s.residue,
-		BadTTL:       []time.Duration{9_100_000_000 * time.Second},
+		BadTTL:       []time.Duration{time.Millisecond, 1500 * time.Millisecond, 9_100_000_000 * time.Second},
 	}
 }
 

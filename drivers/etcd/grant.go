@@ -31,12 +31,12 @@ const pause = 50 * time.Millisecond
 // that asking again after a lost reply cannot make a second lease.
 func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 	o := op{name: "open session", write: true, limit: c.timing.of(ttl), life: c.ctx}
-	if ttl <= 0 || ttl > maxTTL {
-		return nil, invalid(o, "a TTL of %v; etcd grants from %v, or more as its election timeout wants, to %v", ttl, minTTL, maxTTL)
+	if ttl < minTTL || ttl > maxTTL || ttl%time.Second != 0 {
+		return nil, invalid(o, "a TTL of %v; etcd grants whole seconds from %v, or more as its election timeout wants, to %v", ttl, minTTL, maxTTL)
 	}
 	id := 1 + rand.Int64N(1<<63-1)
 	o.key = formatLease(id)
-	asked := int64((ttl + time.Second - 1) / time.Second)
+	asked := int64(ttl / time.Second)
 	granted, sent, err := c.grant(ctx, o, id, asked)
 	if err != nil {
 		if errors.Is(err, driver.ErrUncertain) {

@@ -38,7 +38,7 @@ func newSession(c *conn, id int64, ttl time.Duration, sent time.Time) *session {
 	s := &session{conn: c, id: id, ttl: ttl, fence: newFence()}
 	s.ctx, s.cancel = context.WithCancel(c.ctx)
 	s.renewal = newRenewal(s.ctx, c.leases, id)
-	s.lease = lease.Keep(lease.Config{TTL: ttl, Sent: sent, Renew: s.renew})
+	s.lease = lease.Keep(lease.Config{Store: store, Session: formatLease(id), TTL: ttl, Sent: sent, Renew: s.renew})
 	return s
 }
 

@@ -15,22 +15,9 @@ import (
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
-func TestTTLIsRoundedUpToSeconds(t *testing.T) {
-	f := start(t)
-	s := f.open(2100 * time.Millisecond)
-	if s.TTL() != 3*time.Second {
-		t.Errorf("TTL is %v; want 3s", s.TTL())
-	}
-	resp, err := f.admin.TimeToLive(within(t), clientv3.LeaseID(s.id))
-	must(t, err)
-	if resp.GrantedTTL != 3 {
-		t.Errorf("etcd granted %ds; want 3", resp.GrantedTTL)
-	}
-}
-
 func TestTTLOutOfRange(t *testing.T) {
 	f := start(t)
-	for _, ttl := range []time.Duration{0, -time.Second, maxTTL + 1} {
+	for _, ttl := range []time.Duration{0, -time.Second, time.Millisecond, 1500 * time.Millisecond, maxTTL + 1} {
 		sent := f.tap.during(func() {
 			_, err := f.OpenSession(within(t), ttl)
 			wantIs(t, err, driver.ErrInvalid)

@@ -40,6 +40,7 @@ type Entry struct {
 	interrupt context.CancelFunc // ends the guard
 	wake      context.CancelFunc // ends the wait for another entry, if one is under way
 	leaving   bool
+	probing   bool  // the store is being asked why the node is gone
 	removed   error // why the node is gone without our doing
 	released  bool  // left by its last hold, which was not lost
 	holds     []*coord.Hold
@@ -85,20 +86,31 @@ func (e *Entry) watchOwn(ctx context.Context) {
 // asked: a write for the session fails if there is none. Giving up the create
 // of what is gone is such a write, and changes nothing. The answer has to come
 // within the time that a lease's margin gives.
+//
+// While it is asked the slot is not used again, also when the entry leaves in
+// the meantime: the question must not hit whoever has the slot next.
 func (e *Entry) vanishUnasked() {
 	e.mu.Lock()
-	ours := e.leaving
-	e.mu.Unlock()
-	if !ours {
-		ctx, cancel := context.WithTimeout(e.session.Context(), lease.Margin(e.session.TTL()))
-		err := e.session.Driver().Abandon(ctx, e.queue.dir, e.node.ID)
-		cancel()
-		if errors.Is(err, coord.ErrSessionLost) || errors.Is(err, coord.ErrClosed) {
-			e.vanish(err)
-			return
-		}
+	if e.leaving || e.probing {
+		e.mu.Unlock()
+		return // whoever is at it knows better
 	}
-	e.vanish(coord.ErrRemoved)
+	e.probing = true
+	e.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(e.session.Context(), lease.Margin(e.session.TTL()))
+	err := e.session.Driver().Abandon(ctx, e.queue.dir, e.node.ID)
+	cancel()
+	why := coord.ErrRemoved
+	if errors.Is(err, coord.ErrSessionLost) || errors.Is(err, coord.ErrClosed) {
+		why = err
+	}
+	e.vanish(why)
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.probing = false
+	e.roster.leave(e)
 }
 
 // vanish ends the entry, whose node is gone: by our own doing if why is nil.
@@ -122,7 +134,9 @@ func (e *Entry) vanish(why error) {
 	if e.wake != nil {
 		e.wake()
 	}
-	e.roster.leave(e)
+	if !e.probing {
+		e.roster.leave(e)
+	}
 	close(e.gone)
 }
 

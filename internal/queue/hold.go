@@ -33,6 +33,10 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 		h.End(e.removed)
 		return nil, h.Err()
 	}
+	if e.leaving { // the last of its holds was released in this moment
+		h.End(nil)
+		return nil, h.Err()
+	}
 	e.holds = append(e.holds, h)
 	return h, nil
 }

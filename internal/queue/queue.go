@@ -142,7 +142,8 @@ func (q *Queue) join(ctx context.Context, req Request) (*Entry, []driver.Node, e
 	certain := true // that a failed create has left nothing
 	err := q.client.Retry(ctx, func(ctx context.Context) (err error) {
 		e.node, nodes, err = createList(ctx, s.Driver(), q.dir, id, data)
-		certain = certain && refused(err)
+		// A node without a list is one that was made and could not be looked at.
+		certain = certain && e.node.Key == "" && refused(err)
 		return err
 	})
 	switch {

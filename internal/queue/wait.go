@@ -74,8 +74,7 @@ func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) 
 		// asking for both, ours first, tells that from a grant.
 		i, err := fast.WaitAny(ctx, []driver.Node{e.node, v.Blocker})
 		if err == nil && i == 0 {
-			e.vanishUnasked()
-			return false, e.over()
+			return false, e.whyGone(ctx)
 		}
 		return e.outlived(ctx, v, err)
 	}
@@ -85,6 +84,21 @@ func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) 
 	e.wakeWith(cancel)
 	defer e.wakeWith(nil)
 	return e.outlived(ctx, v, e.session.Driver().WaitDelete(wait, v.Blocker))
+}
+
+// whyGone says why the entry is gone, within what time the caller has.
+func (e *Entry) whyGone(ctx context.Context) error {
+	if !e.session.Go(func(context.Context) { e.vanishUnasked() }) {
+		return e.session.Err()
+	}
+	select {
+	case <-e.gone:
+		return e.over()
+	case <-e.session.Done():
+		return e.session.Err()
+	case <-ctx.Done(): // the answer will not change that the place is lost
+		return driver.ContextError(ctx)
+	}
 }
 
 // outlived judges the end of a wait for the blocker.

@@ -22,6 +22,10 @@ func TestDeadlineOnFrozenEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := dial(t, patient, etcd.Endpoints()...) // has no session yet
+	leaving := dial(t, patient, etcd.Endpoints()...)
+	if _, err := leaving.Session(ctx); err != nil {
+		t.Fatal(err)
+	}
 	if err := etcd.Member(0).Freeze(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +36,7 @@ func TestDeadlineOnFrozenEtcd(t *testing.T) {
 		"Lock without a session": func(ctx context.Context) error { _, err := mutex.New(fresh, "held").Lock(ctx); return err },
 		"NewSession":             func(ctx context.Context) error { _, err := client.NewSession(ctx, 0); return err },
 		"Unlock":                 held.Unlock,
+		"Close":                  leaving.Close,
 	} {
 		ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 		err := call(ctx)
