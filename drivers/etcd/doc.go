@@ -20,8 +20,9 @@
 // A node is created by one transaction, which asks for two things: that the key
 // does not exist, so that a repeated request finds the node that an earlier one
 // has made, and that the session's fence has not moved. Abandon moves the
-// fence, and whatever request was sent before and arrives later is refused. The
-// fence exists only after something was abandoned.
+// fence, and whatever request was sent before and arrives later is refused. So
+// does the next change after a request whose reply was lost, and so an update
+// asks for the fence as well. The fence exists only once it was moved.
 //
 // Waits share one watch for each directory, of deletions only, and all watches
 // of a connection share a stream. A watch begins at the present and never in
@@ -45,8 +46,11 @@
 //	keep a session                     1 message every third of the TTL, which is
 //	                                   no write
 //
+// After a reply was lost, the next change takes one request more.
+//
 // A connection with waits asks the server for a sign of life after 3 s of
-// silence. A session keeps one stream open for its renewals, and with it one
+// silence, so that a wait on a member that is frozen moves to another within
+// about 8 s. A session keeps one stream open for its renewals, and with it one
 // token where passwords are used.
 //
 // # What operators see
