@@ -10,7 +10,6 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
 // guardDelay is how long an entry stands before it is watched for being
@@ -85,7 +84,7 @@ func (e *Entry) watchOwn(ctx context.Context) {
 // the next renewal? Who is told will act on the difference, so the store is
 // asked: a write for the session fails if there is none. Giving up the create
 // of what is gone is such a write, and changes nothing. The answer has to come
-// within the time that a lease's margin gives.
+// within a second, or half of a short TTL.
 //
 // While it is asked the slot is not used again, also when the entry leaves in
 // the meantime: the question must not hit whoever has the slot next.
@@ -98,7 +97,7 @@ func (e *Entry) vanishUnasked() {
 	e.probing = true
 	e.mu.Unlock()
 
-	ctx, cancel := context.WithTimeout(e.session.Context(), lease.Margin(e.session.TTL()))
+	ctx, cancel := context.WithTimeout(e.session.Context(), min(e.session.TTL()/2, time.Second))
 	err := e.session.Driver().Abandon(ctx, e.queue.dir, e.node.ID)
 	cancel()
 	why := coord.ErrRemoved
