@@ -134,7 +134,7 @@ func TestReadyBinaryIsTaken(t *testing.T) {
 func TestRepositoryRootFromAnywhere(t *testing.T) {
 	want, err := filepath.Abs("../..")
 	must(t, err)
-	for _, dir := range []string{".", "etcdbin", "cmd/buildservers", t.TempDir()} {
+	for _, dir := range []string{".", "etcdbin", "consulbin", "cmd/buildservers", t.TempDir()} {
 		t.Run(dir, func(t *testing.T) {
 			t.Chdir(dir)
 			got, err := repositoryRoot()

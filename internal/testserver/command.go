@@ -5,7 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // command says how to run a server process. A server must stay one process: a
@@ -19,6 +23,17 @@ type command struct {
 	dir  *runDir  // is in use as long as the process lives
 	log  string   // file to append standard output and error to
 }
+
+// environWithout returns this program's environment without the variables whose
+// names begin with a prefix, which are meant for other servers.
+func environWithout(prefixes ...string) []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(kv, prefix) })
+	})
+}
+
+// milliseconds is d as servers' flags and files have it.
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // run is one life of a process.
 type run struct {

@@ -1,15 +1,15 @@
-// Package testserver runs real store servers for tests: etcd with one or three
-// members, as processes of their own that can be killed, frozen, thawed and
-// restarted, as servers are in production.
+// Package testserver runs real store servers for tests: etcd, Consul and
+// ZooKeeper with one or three members, as processes of their own that can be
+// killed, frozen, thawed and restarted, as servers are in production.
 //
 // # Nothing is left behind
 //
-// A server never outlives the program that started it. [StartEtcd] closes its
-// cluster when the test ends, and [Etcd.Close] does so elsewhere. When neither
-// can run (a panic, os.Exit, SIGKILL, an interrupt) the kernel kills the servers
-// together with their parent. The directories such a program leaves are removed
-// by whoever starts a server next, or by [Sweep]: each directory is locked by
-// its owner and by its servers, so an unlocked one belongs to nobody.
+// A server never outlives the program that started it. [StartEtcd] and its likes
+// close their cluster when the test ends, and Close does so elsewhere. When
+// neither can run (a panic, os.Exit, SIGKILL, an interrupt) the kernel kills the
+// servers together with their parent. The directories such a program leaves are
+// removed by whoever starts a server next, or by [Sweep]: each directory is
+// locked by its owner and by its servers, so an unlocked one belongs to nobody.
 //
 // # Ports
 //
@@ -18,18 +18,24 @@
 // when it is restarted, and in the meantime a client's connection attempt is
 // refused, as by a machine that is up and runs no server.
 //
-// # Binaries
+// # Servers
 //
-// The etcd server is built from its own Go module at a pinned version when it is
-// first needed, which takes about a minute, and kept in .servers/ at the
-// repository's root. The command cmd/buildservers does so ahead of time. The
-// environment variable COORDKIT_ETCD names a binary to use instead.
+// The command cmd/buildservers gets all servers ahead of time. Otherwise each is
+// got when it is first needed, and kept in .servers/ at the repository's root.
+//
+//   - etcd is built from its Go module at the version that etcdbin/go.mod pins,
+//     which takes about a minute. COORDKIT_ETCD names a binary to use instead.
+//   - Consul is built likewise, from consulbin/go.mod, which takes some minutes.
+//     COORDKIT_CONSUL names a binary to use instead.
+//   - ZooKeeper 3.8 is taken from the packages of Debian 12, which are unpacked
+//     and not installed. COORDKIT_ZOOKEEPER names a directory of jars to use
+//     instead. It runs on the machine's java.
 //
 // # Another store
 //
-// A server is a [Process] run from a command, in a directory of newRunDir, on
-// ports of reservePort. What a store adds is its flags or configuration file and
-// its own way to tell that it serves; etcd.go and its siblings show how.
+// A store's cluster embeds what all clusters have in common, and has setUp start
+// it. It adds its flags or configuration file, and a probe: its own way to tell
+// that a member serves and whom it follows. consul.go and its siblings show how.
 //
 // The package is for Linux: it relies on the parent-death signal and on /proc.
 package testserver

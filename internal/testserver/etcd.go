@@ -3,7 +3,6 @@ package testserver
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -15,10 +14,6 @@ import (
 // EnvEtcd names the environment variable that names an etcd binary to run
 // instead of the one that is built.
 const EnvEtcd = "COORDKIT_ETCD"
-
-// startAttempts is how often a cluster is set up anew because a port was taken
-// in spite of its reservation.
-const startAttempts = 3
 
 var etcdServer = serverModule{
 	name:     "etcd",
@@ -37,19 +32,20 @@ func EtcdBinary(ctx context.Context, progress io.Writer) (string, error) {
 // Etcd is a running etcd cluster of one or three members on loopback. Its
 // methods may be called from any goroutine.
 type Etcd struct {
+	*cluster
 	// Members are the cluster's servers. The slice does not change.
 	Members []*EtcdMember
 	// TLS holds the files a client needs; nil without TLS.
 	TLS *TLSFiles
 
-	dir       *runDir
-	ports     []*reservedPort
 	tlsConfig *tls.Config
-	close     func() error
 
 	mu             sync.Mutex // guards what follows
 	user, password string
 }
+
+// EtcdMember is one server of a cluster.
+type EtcdMember struct{ *member }
 
 // NewEtcd starts a cluster and returns when every member serves. The server is
 // built first if need be. ctx bounds that, not the cluster's life, which ends
@@ -58,7 +54,7 @@ func NewEtcd(ctx context.Context, opts EtcdOptions) (*Etcd, error) {
 	return newEtcd(ctx, opts, reservePort)
 }
 
-func newEtcd(ctx context.Context, opts EtcdOptions, reserve func() (*reservedPort, error)) (*Etcd, error) {
+func newEtcd(ctx context.Context, opts EtcdOptions, reserve reserver) (*Etcd, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("start etcd: %w", err)
@@ -67,24 +63,15 @@ func newEtcd(ctx context.Context, opts EtcdOptions, reserve func() (*reservedPor
 	if err != nil {
 		return nil, err
 	}
-	for attempt := 1; ; attempt++ {
-		cluster, err := bootEtcd(ctx, binary, opts, reserve)
-		if err == nil {
-			return cluster, nil
-		}
-		if attempt == startAttempts || !isPortTaken(err) {
-			return nil, fmt.Errorf("start etcd: %w", err)
-		}
+	var etcd *Etcd
+	err = setUp("etcd", func(c *cluster) error {
+		etcd = &Etcd{cluster: c}
+		return etcd.boot(ctx, binary, opts, reserve)
+	})
+	if err != nil {
+		return nil, err
 	}
-}
-
-// Endpoints returns the client URLs of all members, in their order.
-func (e *Etcd) Endpoints() []string {
-	var endpoints []string
-	for _, m := range e.Members {
-		endpoints = append(endpoints, m.Endpoint())
-	}
-	return endpoints
+	return etcd, nil
 }
 
 // Member returns the member with index i, counted from 0.
@@ -110,23 +97,4 @@ func (e *Etcd) SetAuth(user, password string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.user, e.password = user, password
-}
-
-// Close kills all members, frozen or not, and removes their directory. Every
-// call returns the first one's result.
-func (e *Etcd) Close() error { return e.close() }
-
-func (e *Etcd) shutDown() error {
-	var errs []error
-	for _, m := range e.Members {
-		errs = append(errs, m.Process.close())
-	}
-	for _, p := range e.ports {
-		errs = append(errs, p.release())
-	}
-	errs = append(errs, e.dir.remove())
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("close etcd: %w", err)
-	}
-	return nil
 }

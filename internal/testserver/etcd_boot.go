@@ -2,49 +2,26 @@ package testserver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"strings"
-	"sync"
 )
 
-// isPortTaken reports whether a server ended as another program has its port.
-func isPortTaken(err error) bool {
-	var exit *exitError
-	return errors.As(err, &exit) && strings.Contains(exit.logTail, "address already in use")
-}
-
-// bootEtcd tries once to start a cluster, and leaves nothing behind if it fails.
-func bootEtcd(ctx context.Context, binary string, opts EtcdOptions, reserve func() (*reservedPort, error)) (*Etcd, error) {
-	dir, err := newRunDir()
-	if err != nil {
-		return nil, err
-	}
-	e := &Etcd{dir: dir}
-	e.close = sync.OnceValue(e.shutDown)
-	err = e.boot(ctx, binary, opts, reserve)
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
-}
-
-func (e *Etcd) boot(ctx context.Context, binary string, opts EtcdOptions, reserve func() (*reservedPort, error)) error {
-	plan, err := e.plan(binary, opts, reserve)
+func (e *Etcd) boot(ctx context.Context, binary string, opts EtcdOptions, reserve reserver) error {
+	plan, err := e.plan(opts, reserve)
 	if err != nil {
 		return err
 	}
-	for i, c := range plan.commands() {
-		process, err := startProcess(c)
+	// What is set for another etcd must not leak into this one.
+	env := environWithout("ETCD_")
+	for i, endpoint := range plan.clients {
+		newProbe := func() probe { return &etcdProbe{etcd: e, endpoint: endpoint} }
+		m, err := e.launch(e.command(i, binary, env, plan.args(i)), endpoint, newProbe)
 		if err != nil {
 			return err
 		}
-		m := &EtcdMember{Process: process, cluster: e, endpoint: plan.clients[i]}
-		e.Members = append(e.Members, m)
+		e.Members = append(e.Members, &EtcdMember{m})
 		// One after the other. A new member asks the others for the cluster, and
 		// loses a second for each that listens already but does not answer yet.
-		if err := m.waitPeer(ctx, plan.peers[i]); err != nil {
+		if err := waitPeer(ctx, m, plan.peers[i]); err != nil {
 			return err
 		}
 	}
@@ -53,30 +30,17 @@ func (e *Etcd) boot(ctx context.Context, binary string, opts EtcdOptions, reserv
 
 // waitPeer waits until the member answers at the URL it has for other members,
 // which needs none of them.
-func (m *EtcdMember) waitPeer(ctx context.Context, url string) error {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: probeTimeout}
-	for {
-		if err := m.serving(); err != nil {
+func waitPeer(ctx context.Context, m *member, url string) error {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return m.poll(ctx, "does not answer its peers", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/version", nil)
+		if err != nil {
 			return err
 		}
-		err := getVersion(ctx, client, url)
-		if err == nil {
-			return nil
+		response, err := client.Do(request)
+		if err != nil {
+			return err
 		}
-		if pause(ctx, probeInterval) != nil {
-			return fmt.Errorf("etcd member at %s does not answer its peers: %w: %w", url, ctx.Err(), err)
-		}
-	}
-}
-
-func getVersion(ctx context.Context, client *http.Client, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/version", nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	return response.Body.Close()
+		return response.Body.Close()
+	})
 }

@@ -2,7 +2,7 @@ package testserver
 
 import (
 	"context"
-	"time"
+	"fmt"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -10,28 +10,20 @@ import (
 	"google.golang.org/grpc/backoff"
 )
 
-// How long one look at a member may take, which matters only for one that
-// accepts connections and does not answer, and the pause between looks.
-const (
-	probeTimeout  = time.Second
-	probeInterval = 20 * time.Millisecond
-)
-
-// probe looks at one member alone, over one connection that is made when first
-// used. It is for one goroutine.
+// etcdProbe looks at one member over one connection, which is made when first
+// used.
 //
 // It asks by the plain RPCs of the client's connection. The client's own methods
 // would wait for a connection until the context ends, and not say that there is
 // none, or make one for every call (Status).
-type probe struct {
-	member *EtcdMember
-	client *clientv3.Client
+type etcdProbe struct {
+	etcd     *Etcd
+	endpoint string
+	client   *clientv3.Client
 }
 
-// read makes a linearizable read, within probeTimeout.
-func (p *probe) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
+// serves makes a linearizable read.
+func (p *etcdProbe) serves(ctx context.Context) error {
 	if err := p.connect(); err != nil {
 		return err
 	}
@@ -40,25 +32,29 @@ func (p *probe) read(ctx context.Context) error {
 	return err
 }
 
-// look asks what the member knows of the cluster, within probeTimeout.
-func (p *probe) look(ctx context.Context) (*etcdserverpb.StatusResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
+func (p *etcdProbe) view(ctx context.Context) (view, error) {
 	if err := p.connect(); err != nil {
-		return nil, err
+		return view{}, err
 	}
-	return etcdserverpb.NewMaintenanceClient(p.client.ActiveConnection()).
+	s, err := etcdserverpb.NewMaintenanceClient(p.client.ActiveConnection()).
 		Status(ctx, &etcdserverpb.StatusRequest{})
+	if err != nil {
+		return view{}, err
+	}
+	if s.Leader == 0 {
+		return view{}, nil
+	}
+	return view{leads: s.Leader == s.Header.MemberId, follows: fmt.Sprintf("term %d", s.RaftTerm)}, nil
 }
 
 // connect makes the client unless there is one. With credentials that takes a
 // request, which probeTimeout bounds as well.
-func (p *probe) connect() error {
+func (p *etcdProbe) connect() error {
 	if p.client != nil {
 		return nil
 	}
-	config := p.member.cluster.ClientConfig()
-	config.Endpoints = []string{p.member.endpoint}
+	config := p.etcd.ClientConfig()
+	config.Endpoints = []string{p.endpoint}
 	config.DialTimeout = probeTimeout
 	config.MaxUnaryRetries = 1 // the caller looks again, and wants to know why
 	// gRPC would wait a second and more before it tries again, while the member
@@ -75,7 +71,7 @@ func (p *probe) connect() error {
 	return nil
 }
 
-func (p *probe) close() {
+func (p *etcdProbe) close() {
 	if p.client != nil {
 		_ = p.client.Close() // it was only read from
 	}

@@ -1,9 +1,7 @@
 package testserver
 
 import (
-	"crypto/tls"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +11,7 @@ import (
 
 var noFsync = []string{"--unsafe-no-fsync"}
 
-func TestSingleServes(t *testing.T) {
+func TestEtcdServes(t *testing.T) {
 	cluster := StartEtcd(t, EtcdOptions{})
 	client := connect(t, cluster.ClientConfig())
 	put(t, client, "k", "v")
@@ -34,66 +32,7 @@ func TestSingleServes(t *testing.T) {
 	}
 }
 
-func TestCloseRemovesAll(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	cluster, err := NewEtcd(patient(t), EtcdOptions{Members: 3, ExtraArgs: noFsync})
-	must(t, err)
-	must(t, cluster.Member(0).Freeze())
-	must(t, cluster.Member(1).Kill())
-	for range 2 {
-		must(t, cluster.Close())
-	}
-	for i, m := range cluster.Members {
-		if !gone(m.PID()) {
-			t.Errorf("member %d is there after Close", i)
-		}
-		if err := m.Restart(); !errors.Is(err, errClosed) {
-			t.Errorf("member %d: Restart after Close: %v, want %v", i, err, errClosed)
-		}
-	}
-	if isAt(cluster.dir.lock, cluster.dir.path) {
-		t.Errorf("%s is there after Close", cluster.dir.path)
-	}
-}
-
-func TestSurvivesARestart(t *testing.T) {
-	cluster := StartEtcd(t, EtcdOptions{})
-	client := connect(t, cluster.ClientConfig())
-	put(t, client, "k", "v")
-	m := cluster.Member(0)
-	must(t, m.Kill())
-	if err := m.WaitHealthy(patient(t)); !errors.Is(err, errKilled) {
-		t.Errorf("WaitHealthy of a killed member: %v, want %v", err, errKilled)
-	}
-	if err := cluster.WaitHealthy(patient(t)); !errors.Is(err, errKilled) {
-		t.Errorf("WaitHealthy of a killed cluster: %v, want %v", err, errKilled)
-	}
-	must(t, m.Restart())
-	must(t, cluster.WaitHealthy(patient(t)))
-	mustGet(t, client, "k", "v")
-}
-
-// Whoever has the port without reserving it, the cluster goes elsewhere.
-func TestTakenPortIsGivenUp(t *testing.T) {
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer other.Close()
-	reserved := 0
-	cluster, err := newEtcd(patient(t), EtcdOptions{Members: 3, ExtraArgs: noFsync}, func() (*reservedPort, error) {
-		port, err := reservePort()
-		if reserved++; reserved == 1 && err == nil {
-			port.number = other.Addr().(*net.TCPAddr).Port
-		}
-		return port, err
-	})
-	must(t, err)
-	defer func() { must(t, cluster.Close()) }()
-	if reserved != 12 {
-		t.Errorf("reserved %d ports, want 6 for each of two attempts", reserved)
-	}
-}
-
-func TestTLSDemandsAClientCertificate(t *testing.T) {
+func TestEtcdDemandsAClientCertificate(t *testing.T) {
 	cluster := StartEtcd(t, EtcdOptions{TLS: true, ExtraArgs: noFsync})
 	client := connect(t, cluster.ClientConfig())
 	put(t, client, "k", "v")
@@ -102,40 +41,10 @@ func TestTLSDemandsAClientCertificate(t *testing.T) {
 		t.Errorf("Leader: %d, %v", leader, err)
 	}
 
-	none, err := cluster.TLS.Config()
-	must(t, err)
-	none.Certificates = nil
-	foreign := none.Clone()
-	strangers, err := newServerTLS(t.TempDir())
-	must(t, err)
-	pair, err := tls.LoadX509KeyPair(strangers.ClientCert, strangers.ClientKey)
-	must(t, err)
-	// Unasked, as a polite client keeps back what the server will not take.
-	foreign.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
-	for name, config := range map[string]*tls.Config{"no certificate": none, "a stranger's certificate": foreign} {
-		if err := refusal(t, cluster.Member(0).Endpoint(), config); !strings.Contains(err.Error(), "remote error: tls:") {
-			t.Errorf("a client with %s: %v, expected that the server refuses it", name, err)
-		}
-	}
+	refusesStrangers(t, cluster.TLS, strings.TrimPrefix(cluster.Member(0).Endpoint(), "https://"))
 }
 
-// refusal connects and returns why the server ends the connection. It does so on
-// the first read, as the client's handshake is complete before the server has
-// seen the certificate.
-func refusal(t *testing.T, endpoint string, config *tls.Config) error {
-	t.Helper()
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(endpoint, "https://"), config)
-	must(t, err)
-	defer conn.Close()
-	must(t, conn.SetDeadline(time.Now().Add(patience)))
-	_, err = conn.Read(make([]byte, 1))
-	if err == nil {
-		t.Fatal("the server talks to a client it should refuse")
-	}
-	return err
-}
-
-func TestAuthentication(t *testing.T) {
+func TestEtcdAuthentication(t *testing.T) {
 	cluster := StartEtcd(t, EtcdOptions{AuthTokenTTL: 2 * time.Second, ExtraArgs: append([]string{"--bcrypt-cost=4"}, noFsync...)})
 	admin := connect(t, cluster.ClientConfig())
 	ctx := patient(t)
@@ -159,7 +68,7 @@ func TestAuthentication(t *testing.T) {
 	must(t, cluster.WaitHealthy(ctx))
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestEtcdOptionsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		opts EtcdOptions
 		want string

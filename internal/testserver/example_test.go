@@ -2,8 +2,10 @@ package testserver_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
+	"net/http"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -41,4 +43,42 @@ func ExampleNewEtcd() {
 	}
 	fmt.Printf("%s\n", resp.Kvs[0].Value)
 	// Output: hello
+}
+
+func ExampleNewConsul() {
+	ctx := context.Background()
+	cluster, err := testserver.NewConsul(ctx, testserver.ConsulOptions{Dev: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cluster.Close()
+
+	resp, err := http.Get(cluster.Member(0).Endpoint() + "/v1/catalog/datacenters")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer resp.Body.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	var datacenters []string
+	if err := json.NewDecoder(resp.Body).Decode(&datacenters); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(datacenters)
+	// Output: [dc1]
+}
+
+func ExampleNewZooKeeper() {
+	ctx := context.Background()
+	ensemble, err := testserver.NewZooKeeper(ctx, testserver.ZooKeeperOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ensemble.Close()
+
+	answer, err := ensemble.Member(0).FourLetter(ctx, "ruok")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer)
+	// Output: imok
 }

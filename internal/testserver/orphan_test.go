@@ -4,39 +4,40 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
-// childEnv makes the test binary a program that starts an etcd and then ends
-// without closing it, as it is told on its standard input.
+// childEnv makes the test binary a program that starts a server and then ends
+// without closing it, as it is told on its standard input. Its value is the
+// store's name and a word that says what to do with the server.
 const childEnv = "COORDKIT_TESTSERVER_CHILD"
 
-// childReport is what the program prints once its etcd serves.
+// childReport is what the program prints once its server serves.
 type childReport struct {
-	PID int    // of the etcd
+	PID int    // of the server
 	Dir string // of the servers
 }
 
 func runChild() {
-	cluster, err := NewEtcd(context.Background(), EtcdOptions{ExtraArgs: []string{"--unsafe-no-fsync"}})
+	name, setup, _ := strings.Cut(os.Getenv(childEnv), " ")
+	at := slices.IndexFunc(stores, func(s store) bool { return s.name == name })
+	f, err := stores[at].start(context.Background(), 1, reservePort)
 	if err != nil {
 		panic(err)
 	}
-	if os.Getenv(childEnv) == "freeze" {
-		if err := cluster.Member(0).Freeze(); err != nil {
+	if setup == "freeze" {
+		if err := f.members[0].Freeze(); err != nil {
 			panic(err)
 		}
 	}
-	report := childReport{PID: cluster.Member(0).PID(), Dir: cluster.dir.path}
+	report := childReport{PID: f.members[0].PID(), Dir: f.dir.path}
 	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
 		panic(err)
 	}
@@ -51,7 +52,7 @@ func runChild() {
 	}
 }
 
-// However the program ends, the kernel kills its etcd, and its directory is
+// However the program ends, the kernel kills its server, and its directory is
 // swept by the next start.
 func TestServersDieWithTheProgram(t *testing.T) {
 	cases := []struct {
@@ -65,41 +66,54 @@ func TestServersDieWithTheProgram(t *testing.T) {
 		{"exits", "serve", func(_ *exec.Cmd, in io.Writer) error { _, err := io.WriteString(in, "exit\n"); return err }},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			// Directories of its own, lest another test's start sweeps them first.
-			t.Setenv("TMPDIR", t.TempDir())
-			child, stdin, report := startChild(t, c.setup)
-
-			if !runsIn(report.PID, report.Dir) {
-				t.Fatalf("process %d is not the etcd of %s", report.PID, report.Dir)
-			}
-			must(t, Sweep())
-			if _, err := os.Stat(report.Dir); err != nil {
-				t.Fatalf("a directory in use was swept: %v", err)
-			}
-
-			must(t, c.end(child, stdin))
-			if err := child.Wait(); err == nil {
-				t.Fatal("the program ended well, expected that it died")
-			}
-			eventually(t, "the etcd is gone", func() bool { return isDead(report.PID) })
-			if _, err := os.Stat(report.Dir); err != nil {
-				t.Fatalf("nothing is left to sweep: %v", err)
-			}
-			next, err := newRunDir()
-			must(t, err)
-			defer func() { must(t, next.remove()) }()
-			if _, err := os.Stat(report.Dir); !errors.Is(err, fs.ErrNotExist) {
-				t.Fatalf("the next start left %s: %v", report.Dir, err)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { diesWith(t, stores[0], c.setup, c.end) })
 	}
 }
 
-func startChild(t *testing.T, setup string) (*exec.Cmd, io.Writer, childReport) {
+// What the kernel does for one server it does for all, so the hardest way to end
+// will do for the others.
+func TestEveryServerDiesWithTheProgram(t *testing.T) {
+	forEachStore(t, func(t *testing.T, s store) {
+		diesWith(t, s, "freeze", func(c *exec.Cmd, _ io.Writer) error { return c.Process.Kill() })
+	})
+}
+
+// diesWith ends a program that runs a server of s and checks what it leaves.
+func diesWith(t *testing.T, s store, setup string, end func(child *exec.Cmd, stdin io.Writer) error) {
+	// Directories of its own, lest another test's start sweeps them first.
+	t.Setenv("TMPDIR", t.TempDir())
+	child, stdin, report := startChild(t, s.name+" "+setup)
+
+	if !runsIn(report.PID, report.Dir) {
+		t.Fatalf("process %d is not the server of %s", report.PID, report.Dir)
+	}
+	must(t, Sweep())
+	if _, err := os.Stat(report.Dir); err != nil {
+		t.Fatalf("a directory in use was swept: %v", err)
+	}
+
+	must(t, end(child, stdin))
+	if err := child.Wait(); err == nil {
+		t.Fatal("the program ended well, expected that it died")
+	}
+	eventually(t, "the server is gone", func() bool { return isDead(report.PID) })
+	if _, err := os.Stat(report.Dir); err != nil {
+		t.Fatalf("nothing is left to sweep: %v", err)
+	}
+	next, err := newRunDir()
+	must(t, err)
+	must(t, next.remove())
+	left, err := os.ReadDir(os.TempDir())
+	must(t, err)
+	if len(left) > 0 {
+		t.Fatalf("the next start left %v", left)
+	}
+}
+
+func startChild(t *testing.T, task string) (*exec.Cmd, io.Writer, childReport) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), childEnv+"="+setup)
+	child.Env = append(os.Environ(), childEnv+"="+task)
 	stdin, err := child.StdinPipe()
 	must(t, err)
 	stdout, err := child.StdoutPipe()
@@ -109,7 +123,7 @@ func startChild(t *testing.T, setup string) (*exec.Cmd, io.Writer, childReport) 
 	must(t, child.Start())
 	var report childReport
 	if err := json.NewDecoder(stdout).Decode(&report); err != nil {
-		t.Fatalf("the program did not start an etcd: %v: %v\n%s", err, child.Wait(), &stderr)
+		t.Fatalf("the program did not start a server: %v: %v\n%s", err, child.Wait(), &stderr)
 	}
 	return child, stdin, report
 }
@@ -125,27 +139,4 @@ func isDead(pid int) bool {
 func runsIn(pid int, dir string) bool {
 	args, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	return err == nil && strings.Contains(string(args), dir)
-}
-
-// A cluster that cannot start leaves no process and no directory.
-func TestFailedStartLeavesNothing(t *testing.T) {
-	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	_, err := NewEtcd(patient(t), EtcdOptions{ExtraArgs: []string{"--no-such-flag"}})
-	if err == nil {
-		t.Fatal("etcd started with a flag it does not have")
-	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || !strings.Contains(err.Error(), "no-such-flag") {
-		t.Errorf("the error does not tell what etcd said: %v", err)
-	}
-	left, err := os.ReadDir(tmp)
-	must(t, err)
-	if len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	// All its children are gone, since none can be waited for.
-	if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
-		t.Errorf("a child process is left: %v", err)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -61,3 +62,10 @@ func (p *reservedPort) addr() string {
 
 // release gives the port back. A server that listens on it goes on doing so.
 func (p *reservedPort) release() error { return p.socket.Close() }
+
+// isPortTaken reports whether a server ended as another program has its port.
+func isPortTaken(err error) bool {
+	var exit *exitError
+	return errors.As(err, &exit) &&
+		strings.Contains(strings.ToLower(exit.logTail), "address already in use") // Java has a capital
+}

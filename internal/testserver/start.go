@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// startTimeout bounds the start of a test's servers, a cold build included.
+// startTimeout bounds the start of a test's servers, a cold build included if the
+// machine has nothing else to do. An interrupted build goes on where it was.
 const startTimeout = 8 * time.Minute
 
 // StartEtcd starts a cluster for a test and returns when every member serves. It
@@ -17,19 +18,50 @@ func StartEtcd(t testing.TB, opts EtcdOptions) *Etcd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	cluster, err := NewEtcd(ctx, opts)
+	etcd, err := NewEtcd(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	etcd.closeAfter(t)
+	return etcd
+}
+
+// StartConsul does for Consul what [StartEtcd] does for etcd.
+func StartConsul(t testing.TB, opts ConsulOptions) *Consul {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	consul, err := NewConsul(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consul.closeAfter(t)
+	return consul
+}
+
+// StartZooKeeper does for ZooKeeper what [StartEtcd] does for etcd.
+func StartZooKeeper(t testing.TB, opts ZooKeeperOptions) *ZooKeeper {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	zookeeper, err := NewZooKeeper(ctx, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zookeeper.closeAfter(t)
+	return zookeeper
+}
+
+// closeAfter closes the cluster when the test ends.
+func (c *cluster) closeAfter(t testing.TB) {
 	t.Cleanup(func() {
 		if t.Failed() {
-			for i, m := range cluster.Members {
-				t.Logf("etcd member %d said last:\n%s", i, m.LogTail())
+			for _, m := range c.members {
+				t.Logf("%s said last:\n%s", m.command.name, m.LogTail())
 			}
 		}
-		if err := cluster.Close(); err != nil {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return cluster
 }

@@ -43,7 +43,10 @@ type Config struct {
 	// Discount is how many of the latest acknowledgements do not count. It is
 	// 0 where an acknowledgement proves that the lease was extended, and 1
 	// for stores that acknowledge while the news of the renewal can still be
-	// lost between their own servers.
+	// lost between their own servers. That news takes a while, so with a
+	// Discount acknowledgements in quick succession, as after a link has stood
+	// still, are taken for one: the next that counts is of a renewal that was
+	// sent an eighth of the TTL, or more, after the last had come in.
 	Discount int
 
 	// Interval is the time from the sending of a renewal to that of the next
@@ -71,6 +74,7 @@ type Lease struct {
 
 	mu       sync.Mutex
 	sent     []time.Time // when the acknowledged renewals were sent, the oldest first; the first counts
+	heard    time.Time   // when the last of them came in
 	deadline time.Time
 	timer    *time.Timer // calls expire at the deadline
 	err      error
@@ -174,7 +178,11 @@ func (l *Lease) renew(ctx context.Context) {
 			switch {
 			case a.err == nil:
 				l.acknowledged(a.sent)
-				next.Reset(time.Until(a.sent.Add(l.cfg.Interval)))
+				wait := time.Until(a.sent.Add(l.cfg.Interval))
+				if l.cfg.Discount > 0 {
+					wait = max(wait, ttl/8) // or it would not count
+				}
+				next.Reset(wait)
 			case errors.Is(a.err, driver.ErrSessionLost):
 				l.End(a.err)
 			case a.sent.Equal(last): // refused, not silent: the server may be back soon
@@ -195,6 +203,10 @@ func (l *Lease) acknowledged(sent time.Time) {
 	if l.err != nil || !sent.After(l.sent[len(l.sent)-1]) { // or overtaken by a later one
 		return
 	}
+	if l.cfg.Discount > 0 && sent.Before(l.heard.Add(l.cfg.TTL/8)) {
+		return
+	}
+	l.heard = time.Now()
 	l.sent = append(l.sent, sent)
 	if n := len(l.sent) - 1 - l.cfg.Discount; n > 0 {
 		l.sent = append(l.sent[:0], l.sent[n:]...)

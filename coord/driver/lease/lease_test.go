@@ -104,6 +104,48 @@ func TestDiscountedAcknowledgementDoesNotCount(t *testing.T) {
 	})
 }
 
+// After the link stood still, two renewals are acknowledged at once. The store
+// may have the news of neither.
+func TestAcknowledgementsAtOnceAreDiscountedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		healed := make(chan struct{})
+		time.AfterFunc(ttl/2, func() { close(healed) })
+		l := keep(t, lease.Config{Discount: 1, Interval: ttl / 4, Renew: func(ctx context.Context) error {
+			if time.Since(start) > ttl/2 {
+				return hang(ctx)
+			}
+			<-healed
+			return nil
+		}})
+		<-l.Done()
+		if got, want := time.Since(start), ttl-lease.Margin(ttl); got != want {
+			t.Errorf("ended after %v; want %v, as if nothing had been acknowledged", got, want)
+		}
+	})
+}
+
+// The next renewal is sent when it counts.
+func TestRenewalsAfterALinkStoodStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		healed := start.Add(ttl / 2)
+		l := keep(t, lease.Config{Discount: 1, Interval: ttl / 4, Renew: func(context.Context) error {
+			time.Sleep(time.Until(healed))
+			return nil
+		}})
+		time.Sleep(time.Until(healed.Add(ttl/8 + time.Millisecond)))
+		synctest.Wait()
+		if got, want := l.Deadline().Sub(start), ttl/4+ttl-lease.Margin(ttl); got < want {
+			t.Errorf("the deadline is %v after the start; want %v, counted from the first renewal", got, want)
+		}
+		time.Sleep(10 * ttl)
+		if l.Err() != nil {
+			t.Errorf("the lease ended: %v", l.Err())
+		}
+	})
+}
+
 // A reply that arrives after the deadline does not bring the lease back.
 func TestLateAcknowledgementDoesNotHeal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
