@@ -177,10 +177,15 @@ func (l *Lease) renew(ctx context.Context) {
 		case a := <-answers:
 			switch {
 			case a.err == nil:
-				l.acknowledged(a.sent)
+				if !l.acknowledged(a.sent) {
+					continue // the next one is due all the same
+				}
 				wait := time.Until(a.sent.Add(l.cfg.Interval))
 				if l.cfg.Discount > 0 {
 					wait = max(wait, ttl/8) // or it would not count
+					if time.Until(l.Deadline()) < ttl/2 {
+						wait = ttl / 8 // only the next one moves the deadline from where it was before the silence
+					}
 				}
 				next.Reset(wait)
 			case errors.Is(a.err, driver.ErrSessionLost):
@@ -193,18 +198,19 @@ func (l *Lease) renew(ctx context.Context) {
 }
 
 // acknowledged moves the deadline, unless the lease has run out while the
-// reply was on its way: what was lost stays lost.
-func (l *Lease) acknowledged(sent time.Time) {
+// reply was on its way: what was lost stays lost. It reports whether the
+// acknowledgement counts.
+func (l *Lease) acknowledged(sent time.Time) bool {
 	if l.Err() != nil {
-		return
+		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil || !sent.After(l.sent[len(l.sent)-1]) { // or overtaken by a later one
-		return
+		return false
 	}
 	if l.cfg.Discount > 0 && sent.Before(l.heard.Add(l.cfg.TTL/8)) {
-		return
+		return false
 	}
 	l.heard = time.Now()
 	l.sent = append(l.sent, sent)
@@ -213,4 +219,5 @@ func (l *Lease) acknowledged(sent time.Time) {
 	}
 	l.deadline = l.sent[0].Add(l.cfg.TTL - Margin(l.cfg.TTL))
 	l.timer.Reset(time.Until(l.deadline))
+	return true
 }
