@@ -29,7 +29,7 @@ var layers = map[string][]string{
 	"conformance/netfault": {},
 	"conformance/internal": {"conformance", "drivers/mem", "coord/driver", "coord/driver/lease"},
 	"internal/testserver":  {"internal/testserver"},
-	"internal/report":      {},
+	"internal/report":      {"internal/report"},
 	"internal/storetest":   {},
 	"examples":             {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},
 }

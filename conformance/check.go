@@ -123,7 +123,7 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 			result <- stopped // it may have failed for that only
 			return
 		}
-		result <- CaseResult{Name: c.Name, Status: status, Detail: detail, Took: time.Since(start)}
+		result <- CaseResult{Name: c.Name, Status: status, Detail: detail, Absent: t.vacant(), Took: time.Since(start)}
 	}()
 	return result
 }

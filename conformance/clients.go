@@ -140,7 +140,7 @@ func (t *Trial) residue() Residue {
 	return r
 }
 
-// expire, removeNode and removeDir are the harness's, which the case must need.
+// expire, removeNode, removeDir and compact are the harness's, which the case must need.
 func (t *Trial) expire(s driver.Session) {
 	if err := t.h.Expire(t.ctx, t.namespace, s); err != nil {
 		t.NotVerified("ending a session in the store: %v", err)
@@ -156,6 +156,12 @@ func (t *Trial) removeNode(n driver.Node) {
 func (t *Trial) removeDir(dir string) {
 	if err := t.h.RemoveDir(t.ctx, t.namespace, dir); err != nil {
 		t.NotVerified("removing a directory as an operator: %v", err)
+	}
+}
+
+func (t *Trial) compact() {
+	if err := t.h.Compact(t.ctx, t.namespace); err != nil {
+		t.NotVerified("making the store forget its history: %v", err)
 	}
 }
 

@@ -36,14 +36,25 @@ func stacks(name string) []string {
 	var profile bytes.Buffer
 	// Writing to a Buffer does not fail.
 	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
+	_, records, _ := strings.Cut(profile.String(), "\n") // behind "goroutine profile: total 12"
 	want := strconv.Quote(goroutineLabel) + ":" + strconv.Quote(name)
 	var found []string
-	for _, record := range strings.Split(profile.String(), "\n\n") {
+	for _, record := range strings.Split(records, "\n\n") {
 		if strings.Contains(record, want) {
 			found = append(found, tidyStack(record))
 		}
 	}
 	return found
+}
+
+// goroutines counts those of which stacks returned the stacks.
+func goroutines(stacks []string) (sum int) {
+	for _, s := range stacks {
+		n, _, _ := strings.Cut(s, " ")
+		count, _ := strconv.Atoi(n) // as tidyStack has written it
+		sum += count
+	}
+	return sum
 }
 
 // tidyStack makes "N goroutines at f < g < h" of a record of the profile:

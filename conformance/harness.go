@@ -80,6 +80,10 @@ type Harness struct {
 	// a store that counts in 64 bits it is WideCounter.
 	NearWrap func(ctx context.Context, namespace, dir string) error
 
+	// Compact makes the store forget the history of everything up to now, as a
+	// compaction does. For a store that keeps no history it is NoHistory.
+	Compact func(ctx context.Context, namespace string) error
+
 	// Residue counts what the store holds in the namespace.
 	Residue func(ctx context.Context, namespace string) (Residue, error)
 
@@ -92,6 +96,9 @@ type Harness struct {
 // WideCounter is the NearWrap of a store whose counter has 64 bits: there is
 // no wrap to come near to.
 func WideCounter(context.Context, string, string) error { return nil }
+
+// NoHistory is the Compact of a store that knows the present only.
+func NoHistory(context.Context, string) error { return nil }
 
 // Residue is what a store holds, counted in the store itself. A count that the
 // store cannot give is Unknown.
@@ -138,6 +145,7 @@ const (
 	NeedRemoveDir
 	NeedPlantForeign
 	NeedNearWrap
+	NeedCompact
 	NeedResidue
 	NeedBadTTL
 )
@@ -156,6 +164,7 @@ func (h Harness) missing(needs Need) string {
 		{NeedRemoveDir, h.RemoveDir != nil, "RemoveDir: no operator who removes a directory"},
 		{NeedPlantForeign, h.PlantForeign != nil, "PlantForeign: no foreign keys"},
 		{NeedNearWrap, h.NearWrap != nil, "NearWrap: no way to bring the counter near its wrap"},
+		{NeedCompact, h.Compact != nil, "Compact: no way to make the store forget its history"},
 		{NeedResidue, h.Residue != nil, "Residue: no way to count what is left in the store"},
 		{NeedBadTTL, h.BadTTL != nil, "BadTTL: no TTL known that the store refuses"},
 	} {

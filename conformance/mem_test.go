@@ -58,6 +58,7 @@ func memHarness(ttl time.Duration) conformance.Harness {
 			return nil
 		},
 		NearWrap: conformance.WideCounter,
+		Compact:  conformance.NoHistory,
 		Residue: func(_ context.Context, namespace string) (conformance.Residue, error) {
 			s := store(namespace).Stats()
 			return conformance.Residue{Keys: s.Nodes + s.Foreign, Dirs: s.Dirs, Sessions: s.Sessions, Watches: s.Watches, Conns: s.Conns}, nil
@@ -95,4 +96,5 @@ func TestMem(t *testing.T) {
 		t.Fatal(err)
 	}
 	report.Show(t, "conformance of mem", table.String())
+	report.Row(t, "rules that hold, by group", found.Harness, found.Groups())
 }

@@ -69,8 +69,11 @@ func excludes(t *Trial, open func() *coord.Client, disturb func(round int)) {
 	var mu sync.Mutex
 	inside, count := 0, 0
 	var all []<-chan struct{}
-	for range clients {
-		c := open()
+	var opened []*coord.Client
+	for range clients { // all of them before disturb may be called
+		opened = append(opened, open())
+	}
+	for _, c := range opened {
 		for range goroutines {
 			all = append(all, t.Go(func() {
 				for range rounds {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -24,6 +25,44 @@ func (r Report) With(s Status) []Result {
 		}
 	}
 	return found
+}
+
+// Group is how many rules of those whose IDs have the same letter have passed.
+type Group struct {
+	// Name is the letter, as "S" for the rules of sessions.
+	Name string
+	// Passed of so many rules have passed. Of does not count what was not run,
+	// nor what is about something that the driver does not offer.
+	Passed, Of int
+}
+
+// Groups counts by the first letter of the rules' IDs. It has all groups of
+// [Rules] in their order, so that reports line up, and then others.
+func (r Report) Groups() []Group {
+	var groups []Group
+	at := func(id string) *Group {
+		name := id[:min(len(id), 1)]
+		i := slices.IndexFunc(groups, func(g Group) bool { return g.Name == name })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, Group{Name: name})
+		}
+		return &groups[i]
+	}
+	for _, rule := range Rules() {
+		at(rule.ID)
+	}
+	for _, res := range r.Results {
+		g := at(res.Rule.ID)
+		if res.Absent {
+			continue
+		}
+		g.Of++
+		if res.Status == Passed {
+			g.Passed++
+		}
+	}
+	return groups
 }
 
 // Summary is one line: how many rules there are of each status.

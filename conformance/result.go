@@ -44,6 +44,9 @@ type Result struct {
 	// waived. It may have several lines; it is empty if there is nothing to
 	// say.
 	Detail string
+	// Absent says that it passed for want of anything to check: the rule is
+	// about something optional that the driver does not offer.
+	Absent bool
 	// Cases are the results of Rule.Cases, in their order.
 	Cases []CaseResult
 	// Took is the time of the longest case.
@@ -55,15 +58,17 @@ type CaseResult struct {
 	Name   string
 	Status Status
 	Detail string // as in Result
+	Absent bool   // as in Result
 	Took   time.Duration
 }
 
 // judge makes a rule's result from those of its cases and its waiver, if there
 // is one.
 func judge(rule Rule, cases []CaseResult, waiver string) Result {
-	r := Result{Rule: rule, Status: Passed, Cases: cases}
+	r := Result{Rule: rule, Status: Passed, Absent: len(cases) > 0, Cases: cases}
 	var details []string
 	for _, c := range cases {
+		r.Absent = r.Absent && c.Absent
 		r.Status = max(r.Status, c.Status)
 		r.Took = max(r.Took, c.Took)
 		if c.Detail != "" {

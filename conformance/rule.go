@@ -14,6 +14,13 @@ type Rule struct {
 	Cases []Case
 }
 
+// Counts reports whether a case of the rule counts what is left in the store.
+// Where a harness's Residue counts what others have there too, such a rule is
+// to be run when nothing else is: with Options.Parallel 1.
+func (r Rule) Counts() bool {
+	return slices.ContainsFunc(r.Cases, func(c Case) bool { return c.Needs&NeedResidue != 0 })
+}
+
 // Case is one schedule under which a rule is checked.
 type Case struct {
 	// Name says what is done, in a few words, as "frozen up".
@@ -51,6 +58,8 @@ func DriverRules() []Rule {
 		updateRules(),
 		errorRules(),
 		fastRules(),
+		watchRules(),
+		capsRules(),
 		leftoverRules(),
 	)
 }

@@ -24,6 +24,11 @@ func errorRules() []Rule {
 			Text:  "ErrUnavailable is returned only when the call surely had no effect.",
 			Cases: effectCases(),
 		},
+		{
+			ID:    "E3",
+			Text:  "An attempt that the store does not answer is given up within the TTL, with ErrUncertain or ErrUnavailable, although its ctx lives.",
+			Cases: attemptCases(),
+		},
 	}
 }
 

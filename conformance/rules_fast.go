@@ -32,6 +32,12 @@ func fastRules() []Rule {
 				{Name: "session closed", Check: waitsAnyClosed},
 			},
 		},
+		namesRule(),
+	}
+}
+
+func capsRules() []Rule {
+	return []Rule{
 		{
 			ID:   "F3",
 			Text: "Caps and the optional interfaces agree.",
@@ -230,13 +236,21 @@ func capsAgree(t *Trial) {
 	caps := c.Caps()
 	s := t.SessionOn(c)
 	_, lister := driver.As[driver.CreateLister](s)
+	_, names := driver.As[driver.NameLister](s)
 	_, waiter := driver.As[driver.AnyWaiter](s)
+	_, watcher := driver.As[driver.Watcher](c)
 	for _, o := range []struct {
 		cap driver.Caps
+		who string
 		has bool
-	}{{driver.CapCreateList, lister}, {driver.CapWaitAny, waiter}} {
+	}{
+		{driver.CapCreateList, "its sessions implement", lister},
+		{driver.CapListNames, "its sessions implement", names},
+		{driver.CapWaitAny, "its sessions implement", waiter},
+		{driver.CapWatch, "the connection implements", watcher},
+	} {
 		if caps.Has(o.cap) != o.has {
-			t.Fatalf("Caps has %v: %v; its sessions implement it: %v", o.cap, caps.Has(o.cap), o.has)
+			t.Fatalf("Caps has %v: %v; %s it: %v", o.cap, caps.Has(o.cap), o.who, o.has)
 		}
 	}
 	if again := t.Open().Caps(); again != caps || c.Caps() != caps {

@@ -82,7 +82,7 @@ func closeLeavesNoNode(t *Trial) {
 }
 
 // busy makes use of all of a connection: sessions, one of them closed, nodes,
-// abandoned ones, waits that ended and waits that have not.
+// abandoned ones, waits that ended and waits that have not, a watch.
 func (t *Trial) busy(c driver.Conn, near driver.Node) {
 	for range 3 {
 		s := t.SessionOn(c)
@@ -101,6 +101,11 @@ func (t *Trial) busy(c driver.Conn, near driver.Node) {
 		t.within(time.Second, w.done)
 	}
 	_ = t.SessionOn(c).Close(t.ctx) // what it owes is for S5
+	if _, ok := driver.As[driver.Watcher](c); ok {
+		o := t.observeWith(t.ctx, c, near.Dir, func(int) bool { return false })
+		t.within(time.Second, o.done) // V1
+		o.cancel()
+	}
 }
 
 // leavesCount counts something in the store before and after.
@@ -133,16 +138,26 @@ func closeLeavesNoGoroutine(t *Trial) {
 		t.busy(c, near)
 		t.closeConn(c)
 	})
-	t.Eventually(t.patience(), noneRuns(name))
+	t.noneRuns(name)
 }
 
-func noneRuns(name string) func() error {
-	return func() error {
-		if left := stacks(name); len(left) > 0 {
-			return fmt.Errorf("after Conn.Close there still run\n\t%s", strings.Join(left, "\n\t"))
+// noneRuns wants no goroutine to run under the label.
+func (t *Trial) noneRuns(name string) {
+	t.fewRun(name, 0, "Conn.Close")
+}
+
+// fewRun wants at most so many goroutines to run under the label. It looks
+// seldom, for each look stops every goroutine of the process.
+func (t *Trial) fewRun(name string, most int, after string) {
+	t.Eventually(t.patience(), func() error {
+		left := stacks(name)
+		n := goroutines(left)
+		if n <= most {
+			return nil
 		}
-		return nil
-	}
+		t.sleep(t.patience() / 100)
+		return fmt.Errorf("after %s there still run %d goroutines:\n\t%s", after, n, strings.Join(left, "\n\t"))
+	})
 }
 
 // closesFrozen closes while nothing answers: that must neither take long nor
@@ -159,6 +174,6 @@ func closesFrozen(t *Trial) {
 		_ = t.briefly(func(ctx context.Context) error { _, err := s.List(ctx, dir); return err })
 		t.closeConn(c)
 	})
-	t.Eventually(t.patience(), noneRuns(name))
+	t.noneRuns(name)
 	t.Eventually(t.h.Expiry, t.absent(n))
 }

@@ -21,6 +21,7 @@ func sessionRules() []Rule {
 						l.Freeze(netfault.Up)
 					})
 				}},
+				Case{Name: "opened by a late reply then frozen", Needs: NeedLink, Check: doneFirstAfterSlowOpening},
 				Case{Name: "closed over a link frozen down", Needs: NeedLink, Check: doneFirstAtClose},
 				Case{Name: "connection closed", Check: doneFirstAtConnClose},
 			),
@@ -77,6 +78,24 @@ func (t *Trial) doneBeforeGone(s driver.Session, n driver.Node) {
 		t.Fatalf("a third client sees the session's node gone after %v, and Done is still open (Err: %v)",
 			time.Since(start).Round(time.Millisecond), s.Err())
 	}
+}
+
+// doneFirstAfterSlowOpening keeps the reply to the opening back for a quarter of
+// the TTL, which leaves an attempt the time to get it, and breaks the link
+// before a renewal can make up for a lease that is counted from the reply.
+func doneFirstAfterSlowOpening(t *Trial) {
+	c, l := t.OpenLink()
+	_, _ = c.List(t.ctx, dir) // connects, so that nothing but the reply is late
+	l.Freeze(netfault.Down)
+	var s driver.Session
+	opened := t.Go(func() { s = t.SessionOn(c) })
+	t.sleep(t.h.TTL / 4)
+	t.heal(l)
+	t.join("OpenSession", opened)
+	n := t.Create(s, dir, "0")
+	t.Sees(n)
+	l.Freeze(netfault.Both)
+	t.doneBeforeGone(s, n)
 }
 
 func doneFirstAtClose(t *Trial) {

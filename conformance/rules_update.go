@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -48,6 +49,15 @@ func updateRules() []Rule {
 					t.staysGone(func(_ driver.Session, n driver.Node) { t.removeNode(n) })
 				}},
 				{Name: "Update overtaken by Delete", Needs: NeedLink | NeedHold, Check: updateAfterDelete},
+			},
+		},
+		{
+			ID:   "U5",
+			Text: "An Update that was given up does not undo a later one.",
+			Cases: []Case{
+				{Name: "request late", Needs: NeedLink, Check: updatesRace},
+				{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: updateOvertaken},
+				{Name: "several overtaken", Needs: NeedLink | NeedHold, Check: updatesOvertaken},
 			},
 		},
 	}
@@ -226,4 +236,54 @@ func updateAfterDelete(t *Trial) {
 	t.Delete(s, n)
 	release()
 	t.settles(t.none(s, dir, "0"))
+}
+
+// giveUpUpdate makes an Update that is to be swallowed by a fault.
+func (t *Trial) giveUpUpdate(s driver.Session, n driver.Node, data string) {
+	_ = t.briefly(func(ctx context.Context) error { _, err := s.Update(ctx, n, []byte(data)); return err })
+}
+
+// updatesRace delivers the request of an Update that was given up together with
+// that of the next one.
+func updatesRace(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	for i := range 3 {
+		last := fmt.Sprint("new ", i)
+		l.Freeze(netfault.Up)
+		t.giveUpUpdate(s, n, fmt.Sprint("given up ", i))
+		t.heal(l)
+		t.Update(s, n, []byte(last)...)
+		t.settles(t.is(n, last))
+	}
+}
+
+// updateOvertaken lets an Update land when the next one was acknowledged.
+func updateOvertaken(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	release := t.h.Hold(l)
+	t.giveUpUpdate(s, n, "given up")
+	t.Update(s, n, []byte("new")...)
+	release()
+	t.settles(t.is(n, "new"))
+}
+
+// updatesOvertaken gives up two Updates before one is acknowledged, and in
+// between updates another node. Then they land, the later one first.
+func updatesOvertaken(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n, m := t.Create(s, dir, "0"), t.Create(s, dir, "1")
+	releaseFirst := t.h.Hold(l)
+	t.giveUpUpdate(s, n, "given up first")
+	releaseSecond := t.h.Hold(l)
+	t.giveUpUpdate(s, n, "given up second")
+	t.Update(s, m, []byte("new")...)
+	t.Update(s, n, []byte("new")...)
+	releaseSecond()
+	releaseFirst()
+	t.settles(func() error { return errors.Join(t.is(n, "new")(), t.is(m, "new")()) })
 }

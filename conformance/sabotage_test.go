@@ -94,3 +94,20 @@ func (c *catches) table(t *testing.T) string {
 	}
 	return b.String()
 }
+
+// The reference driver does not list by name. One that does, and soundly, keeps
+// every rule.
+func TestNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		found, err := conformance.Check(t.Context(), sabotage.Names(memHarness(time.Second)),
+			conformance.Options{Rules: conformance.DriverRules()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range found.Results {
+			if r.Status != conformance.Passed || r.Rule.ID == "F4" && r.Absent {
+				t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
+			}
+		}
+	})
+}

@@ -127,6 +127,7 @@ func TestStatuses(t *testing.T) {
 		{"one fails", []func(*conformance.Trial){passing, failing, unsure}, "", conformance.Failed, "broken"},
 		{"one is not verified", []func(*conformance.Trial){passing, unsure}, "", conformance.NotVerified, "no idea"},
 		{"not offered", []func(*conformance.Trial){absent}, "", conformance.Passed, "nothing to check"},
+		{"offered in part", []func(*conformance.Trial){absent, passing}, "", conformance.Passed, "nothing to check"},
 		{"waived", []func(*conformance.Trial){passing, failing}, "ticket 7", conformance.Waived, "ticket 7"},
 		{"waived without need", []func(*conformance.Trial){passing}, "ticket 7", conformance.Failed, "not needed"},
 		{"waived and not verified", []func(*conformance.Trial){passing, unsure}, "ticket 7", conformance.NotVerified, "no idea"},
@@ -143,6 +144,9 @@ func TestStatuses(t *testing.T) {
 				}
 				report := check(t, h, rule)
 				r := report.Results[0]
+				if want := strings.Contains(c.name, "not offered"); r.Absent != want {
+					t.Errorf("absent: %v; want %v", r.Absent, want)
+				}
 				if r.Status != c.status || !strings.Contains(r.Detail, c.detail) || c.detail == "" && r.Detail != "" {
 					t.Errorf("%v: %q; want %v: %q", r.Status, r.Detail, c.status, c.detail)
 				}

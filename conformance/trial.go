@@ -26,6 +26,7 @@ type Trial struct {
 	status   Status
 	detail   string
 	decided  bool     // status and detail stand
+	nothing  bool     // there was nothing to check
 	cleanups []func() // run last first
 	watcher  watcher
 }
@@ -57,6 +58,9 @@ func (t *Trial) NotVerified(format string, args ...any) {
 // NotOffered says that there is nothing to check: the rule is about something
 // optional that the driver does not have. The trial passes, with that note.
 func (t *Trial) NotOffered(what string) {
+	t.mu.Lock()
+	t.nothing = !t.decided
+	t.mu.Unlock()
 	t.decide(Passed, "nothing to check: the driver does not offer "+what)
 	t.cancel()
 	runtime.Goexit()
@@ -75,6 +79,13 @@ func (t *Trial) verdict() (Status, string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.status, t.detail
+}
+
+// vacant reports whether there was nothing to check.
+func (t *Trial) vacant() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.nothing
 }
 
 // Cleanup calls f after the check, the last first. f must come to an end by

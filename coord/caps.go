@@ -10,6 +10,10 @@ const (
 	// CapShared: other processes see the same store.
 	CapShared = driver.CapShared
 
+	// CapWatch: observers see changes as they happen; without it the store is
+	// asked every second.
+	CapWatch = driver.CapWatch
+
 	// CapDurable: fencing tokens keep rising over a restart of the store.
 	CapDurable = driver.CapDurable
 )

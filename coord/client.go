@@ -22,6 +22,7 @@ type Client struct {
 	ttl   time.Duration
 	owner Owner
 	log   *zap.Logger
+	hubs  *hubs // what Watch shows
 
 	// opening is held while the shared session is looked at or replaced. It is
 	// a channel so that waiting for it ends with the ctx.
@@ -31,6 +32,7 @@ type Client struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[*Session]struct{} // all that Close has to close
+	local    map[any]any
 }
 
 // New returns a client on a connection that the program made itself. Of c it
@@ -60,6 +62,7 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 		ttl:      time.Duration(c.SessionTTL),
 		owner:    owner,
 		log:      log,
+		hubs:     newHubs(conn, log),
 		opening:  make(chan struct{}, 1),
 		sessions: make(map[*Session]struct{}),
 	}, nil
@@ -152,18 +155,37 @@ func (c *Client) Owner() Owner { return c.owner }
 // Caps says which optional capabilities the store has.
 func (c *Client) Caps() driver.Caps { return c.conn.Caps() }
 
+// Local returns what recipes keep about this client under key, and makes it at
+// the first call, as Session.Local does for what ends with a session. What is
+// kept stays as long as the client, so keys are few.
+func (c *Client) Local(key any, make func() any) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, ok := c.local[key]
+	if !ok {
+		if c.local == nil {
+			c.local = map[any]any{}
+		}
+		v = make()
+		c.local[key] = v
+	}
+	return v
+}
+
 // Logger returns the client's logger, for authors of recipes.
 func (c *Client) Logger() *zap.Logger { return c.log }
 
-// Close closes every session, which ends every hold and wait and removes their
-// entries from the store, and then the connection. ctx bounds it: when it ends
-// first, the error says so, everything local is closed all the same, and the
-// store removes the entries when their TTL has passed. It is idempotent.
+// Close ends every watch and closes every session, which ends every hold and
+// wait and removes their entries from the store, and then the connection. ctx
+// bounds it: when it ends first, the error says so, everything local is closed
+// all the same, and the store removes the entries when their TTL has passed. It
+// is idempotent.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	sessions := slices.Collect(maps.Keys(c.sessions))
 	c.mu.Unlock()
+	c.hubs.close()
 
 	errs := make([]error, len(sessions), len(sessions)+1)
 	var wg sync.WaitGroup
@@ -178,7 +200,11 @@ func (c *Client) Close(ctx context.Context) error {
 // does not answer, which is more than ctx may have left; it ends all the same.
 func (c *Client) closeConn(ctx context.Context) error {
 	closed := make(chan error, 1)
-	go func() { closed <- c.conn.Close() }()
+	go func() {
+		err := c.conn.Close()
+		c.hubs.running.Wait() // its watches have ended, at the latest with the connection
+		closed <- err
+	}()
 	select {
 	case err := <-closed:
 		return err

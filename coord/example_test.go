@@ -49,3 +49,36 @@ func ExampleFromEnv() {
 	// Output:
 	// mem://shop 30s <nil>
 }
+
+// Whoever looks on sees a line form and dissolve, without standing in it.
+func ExampleClient_Watch() {
+	ctx := context.Background()
+	client, err := coord.Open(ctx, "mem://shop")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+	session, err := client.Session(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := coord.Dir("mutex", "till 1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for nodes, err := range client.Watch(ctx, dir) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("in line:", len(nodes))
+		if len(nodes) > 0 {
+			break
+		}
+		if _, err := session.Driver().Create(ctx, dir, "0", nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// in line: 0
+	// in line: 1
+}

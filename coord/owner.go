@@ -30,6 +30,27 @@ type Contender struct {
 	Token   uint64    // the fencing token that it has or would get
 	Session string    // the ID of its session in the store
 	Key     string    // its name in the store, for operators
+
+	// What only some recipes have.
+	Mode    Mode   // what a read-write lock is wanted for
+	Permits int    // how many of a semaphore's
+	Value   []byte // what a candidate or leader has last proclaimed
+}
+
+// Mode says how a lock that can be shared is held or wanted.
+type Mode string
+
+// The modes of a read-write lock.
+const (
+	Reading Mode = "read"
+	Writing Mode = "write"
+)
+
+// Revocation is somebody's request to let go of what is held.
+type Revocation struct {
+	By     Owner
+	Since  time.Time // when it was made, by the clock of who made it
+	Reason string
 }
 
 // Contenders is one look at a queue, each part in the order of arrival.

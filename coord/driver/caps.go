@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -11,6 +12,17 @@ import (
 // (F1). Errors and idempotence are those of Create.
 type CreateLister interface {
 	CreateList(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
+}
+
+// NameLister is an optional interface of a Session, for stores whose listings
+// hold names, and where the data of each node is one more request: CreateNames
+// and ListNames give what CreateList and List give, but may leave out the Data of
+// nodes (F4). Most recipes look at nothing else while they wait. A key that only
+// looks like a node may be listed until somebody has waited for its deletion:
+// such a wait returns at once.
+type NameLister interface {
+	CreateNames(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
+	ListNames(ctx context.Context, dir string) ([]Node, error)
 }
 
 // AnyWaiter is an optional interface of a Session: it waits, as WaitDelete
@@ -23,6 +35,26 @@ type AnyWaiter interface {
 	WaitAny(ctx context.Context, nodes []Node) (int, error)
 }
 
+// Watcher is an optional interface of a Conn: it shows a directory as it
+// changes, for observers that have no session.
+type Watcher interface {
+	// Watch yields the nodes of dir as Conn.List would return them, at once
+	// and again after every change: a node was created, updated or is gone,
+	// whoever did it (V1). Changes in quick succession, or while the consumer
+	// is busy, may be shown as one; the state that lasts is always shown. A
+	// state is never older than one shown before (V2). The consumer must not
+	// change the slice or what it holds.
+	//
+	// While the store cannot be reached nothing is shown, and the watch goes
+	// on by itself once it can (V3). The sequence ends when the consumer stops,
+	// or with one error, whose nodes are nil, that says why: it Is ctx's error
+	// when ctx ends, ErrClosed when the Conn is closed, and otherwise what the
+	// store refuses for good, as ErrDenied (V4). Nothing happens before the
+	// sequence is ranged over, and when the loop is left nothing stays behind
+	// but what is shared and bounded (V5).
+	Watch(ctx context.Context, dir string) iter.Seq2[[]Node, error]
+}
+
 // Caps is a set of capabilities.
 type Caps uint
 
@@ -31,6 +63,10 @@ const (
 	CapCreateList Caps = 1 << iota
 	// CapWaitAny: sessions implement AnyWaiter.
 	CapWaitAny
+	// CapListNames: sessions implement NameLister.
+	CapListNames
+	// CapWatch: the connection implements Watcher.
+	CapWatch
 	// CapShared: other processes see the same store. A program that must not
 	// be configured with an embedded store by mistake requires it.
 	CapShared
@@ -44,6 +80,8 @@ var capNames = []struct {
 }{
 	{CapCreateList, "create-list"},
 	{CapWaitAny, "wait-any"},
+	{CapListNames, "list-names"},
+	{CapWatch, "watch"},
 	{CapShared, "shared"},
 	{CapDurable, "durable"},
 }

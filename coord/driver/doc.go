@@ -46,10 +46,18 @@
 //	U2  Update and Delete touch only the very node given.
 //	U3  Deleting a gone node is success.
 //	U4  Neither Update nor Delete brings a node to life.
+//	U5  An Update that was given up does not undo a later one.
 //	E1  A call ended by its ctx returns an error that Is the ctx's error.
 //	E2  ErrUnavailable is returned only when the call surely had no effect.
+//	E3  An attempt that the store does not answer is given up within the TTL, with ErrUncertain or ErrUnavailable, although its ctx lives.
 //	F1  CreateList gives what Create followed by List gives.
 //	F2  WaitAny returns when any of the nodes is gone, and only then.
+//	F4  CreateNames and ListNames give what CreateList and List give, with or without the data.
+//	V1  Watch shows the directory as it is at once, and again after every change.
+//	V2  Watch never shows an older state after a newer one.
+//	V3  A watch survives a broken connection, a lost server and compacted history.
+//	V4  A watch ends with the error that says why, within 100 ms of its ctx ending and at once when the Conn is closed.
+//	V5  A watch that ended leaves nothing behind, or something shared and bounded.
 //	F3  Caps and the optional interfaces agree.
 //	N1  After Close nothing is left: no node, watch, goroutine or connection.
 //
@@ -58,8 +66,9 @@
 // The layers above retry: a driver returns ErrUnavailable when a call surely
 // was not applied and ErrUncertain when it may have been, and does so in
 // useful time: an attempt that the store does not answer is given up after a
-// fraction of the TTL, so that the next can reach another server. Only
-// WaitDelete heals itself, because only the driver knows what it has seen.
+// fraction of the TTL, so that the next can reach another server while the
+// session lives (E3). Only waits and watches heal themselves, because only the
+// driver knows what it has seen.
 //
 // # Directories and ids
 //

@@ -87,8 +87,9 @@ type Session interface {
 	// Abandon gives up every earlier Create of (dir, id) by this session:
 	// once it has returned nil, such a node does not exist and no delayed
 	// request of an earlier Create makes one (C4). It does not touch a node
-	// that a later Create made or returned, however late its request arrives. Deleting alone would not do: a request still on
-	// its way could recreate what was deleted.
+	// that a later Create made or returned, however late its request arrives.
+	// Deleting alone would not do: a request still on its way could recreate
+	// what was deleted.
 	Abandon(ctx context.Context, dir, id string) error
 
 	// List returns the nodes of dir in the order of Seq (L1), without keys
@@ -110,7 +111,9 @@ type Session interface {
 	// also when another of the same name stands in its place, nothing
 	// changes and the error Is ErrGone (U2). It returns the node with the new
 	// data; Key, Seq and Token stay. Data longer than MaxData is refused with
-	// ErrInvalid.
+	// ErrInvalid. An Update that was given up does not undo a later one: once
+	// that was acknowledged, no earlier request changes the data any more,
+	// however late it arrives (U5).
 	Update(ctx context.Context, n Node, data []byte) (Node, error)
 
 	// Delete removes that very node. A node that is gone is success, also

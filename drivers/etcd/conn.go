@@ -55,7 +55,7 @@ var defaultTiming = timing{
 // TTL leaves time for another one.
 func (t timing) of(ttl time.Duration) time.Duration { return min(t.attempt, ttl/3) }
 
-// conn implements driver.Conn.
+// conn implements driver.Conn and driver.Watcher.
 type conn struct {
 	keyspace
 	log     *zap.Logger
@@ -104,7 +104,7 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
 // List implements driver.Conn. The read is linearizable, hence L5.

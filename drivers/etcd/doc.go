@@ -33,6 +33,14 @@
 // store about every half minute, as servers have been known to lose deletions
 // (etcd-io/etcd#19179).
 //
+// An observer's watch (driver.Watcher) is one more on the same stream, of all
+// events, and ends with its loop. It too begins at the present: one read, made
+// when it is open, gives the directory as it is, and the events are applied to
+// that. They are ordered by their revisions, so that what a member that lags
+// tells is never shown after what another has told; after a break, or when the
+// server gives a watch up because its history was compacted, it begins anew in
+// the same way, and shows what has changed. It is checked as waits are.
+//
 // # What it costs
 //
 // Requests, where each is a round trip to a majority:
@@ -43,6 +51,8 @@
 //	wait                               0; 1 read if anything at all was written in
 //	                                   the store between the list and the watch's
 //	                                   beginning, but not while the watch is open
+//	observe                            1 read, and 1 every half minute; a change
+//	                                   is 1 message of the server's
 //	keep a session                     1 message every third of the TTL, which is
 //	                                   no write
 //

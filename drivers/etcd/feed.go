@@ -16,20 +16,15 @@ import (
 // saw a node alive at since or later has nothing to ask the store. For others,
 // and for all after the watch was broken, a read tells.
 type feed struct {
-	span
+	watch // while it is open, since and gone are complete
 
-	open  bool   // the watch is open, and since and gone are complete
-	id    int64  // the watch, while open
 	since uint64 // see above
 	gone  map[string]uint64
 
-	waits    map[string][]*target // by key
-	over     []*wait              // have a node that is gone, and are to be told by tell
-	waiting  int                  // number of waits
-	reading  bool                 // a read is under way or about to be
-	idle     time.Time            // since when nobody waits
-	verify   time.Time            // when to make sure that no deletion was lost
-	refusals int                  // of the watch, in a row
+	waits   map[string][]*target // by key
+	over    []*wait              // have a node that is gone, and are to be told by tell
+	waiting int                  // number of waits
+	idle    time.Time            // since when nobody waits
 }
 
 // wait is one call that waits for any of some nodes.
@@ -72,7 +67,12 @@ func (w *wait) tell(o outcome) {
 }
 
 func newFeed(s span) *feed {
-	return &feed{span: s, gone: make(map[string]uint64), waits: make(map[string][]*target)}
+	return &feed{watch: watch{span: s, deletions: true}, gone: make(map[string]uint64), waits: make(map[string][]*target)}
+}
+
+// wanted implements subject: a feed outlives its last wait by linger.
+func (f *feed) wanted(now time.Time, linger time.Duration) bool {
+	return f.waiting > 0 || now.Sub(f.idle) < linger
 }
 
 // join adds a wait, or tells it at once if a deletion has already been seen. It
@@ -122,10 +122,10 @@ func (f *feed) drop(key string, match func(*target) bool) {
 	}
 }
 
-// opened takes note that a watch is open and tells of everything after the
-// revision given.
+// opened implements subject.
 func (f *feed) opened(id int64, revision uint64) {
-	f.open, f.id, f.since, f.refusals = true, id, revision, 0
+	f.begin(id)
+	f.since = revision
 	for _, list := range f.waits {
 		for _, t := range list {
 			t.sure = t.seen >= revision
@@ -133,12 +133,19 @@ func (f *feed) opened(id int64, revision uint64) {
 	}
 }
 
-// broken takes note that the watch is over. What is in gone stays true.
+// broken implements subject. What is in gone stays true.
 func (f *feed) broken() { f.open = false }
 
 // mostGone bounds the memory of deletions. What is forgotten costs a read for
 // whoever comes to wait with an older list, and a list is rarely that old.
 const mostGone = 1024
+
+// event implements subject.
+func (f *feed) event(e *mvccpb.Event) {
+	if e.Type == mvccpb.Event_DELETE {
+		f.note(string(e.Kv.Key), uint64(e.Kv.ModRevision))
+	}
+}
 
 // note takes note of a deletion. The keys of older incarnations are told
 // apart by the revision: a node lives from its token to its first deletion.
@@ -165,9 +172,8 @@ func (f *feed) ends(t *target) {
 	t.wait.first = min(t.wait.first, t.index)
 }
 
-// tell ends the waits of which a node is gone, after all that the store did in
-// one step was taken note of: a wait for several nodes that went together is
-// told the first of them.
+// tell implements subject. It ends the waits of which a node is gone: a wait for
+// several nodes that went together is told the first of them.
 func (f *feed) tell() {
 	for _, w := range f.over {
 		w.tell(outcome{index: w.first})
@@ -176,13 +182,22 @@ func (f *feed) tell() {
 	f.over = f.over[:0]
 }
 
-// doubt makes every wait ask the store again.
+// doubt implements subject: every wait is to ask the store again.
 func (f *feed) doubt() {
 	for _, list := range f.waits {
 		for _, t := range list {
 			t.sure = false
 		}
 	}
+}
+
+// unread implements subject: one key may be all that has to be read.
+func (f *feed) unread() (part span, any bool) {
+	key, any, only := f.doubtful()
+	if only {
+		return span{from: key, to: key + "\x00"}, true
+	}
+	return f.span, any
 }
 
 // doubtful returns a key that must be read, and whether it is the only one.
@@ -202,11 +217,10 @@ func (f *feed) doubtful() (key string, any, only bool) {
 	return key, any, any
 }
 
-// read takes note of what a read of a part of the range has found. A node is
-// gone if it is not there at a time after its creation. It is not there either
-// if the key is bound to another lease than the name tells: somebody has
-// written over it, and no list holds it any more. The read was too old if it
-// leaves a wait in that part in doubt.
+// read implements subject. A node is gone if it is not there at a time after its
+// creation. It is not there either if the key is bound to another lease than the
+// name tells: somebody has written over it, and no list holds it any more. The
+// read was too old if it leaves a wait in that part in doubt.
 func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld bool) {
 	there := make(map[string]uint64, len(kvs))
 	for _, kv := range kvs {
@@ -241,7 +255,7 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 	return tooOld
 }
 
-// fail ends every wait with an error.
+// fail implements subject: every wait ends with the error.
 func (f *feed) fail(err error) {
 	for _, list := range f.waits {
 		for _, t := range list {

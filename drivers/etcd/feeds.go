@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -28,10 +29,11 @@ var defaultFeedTiming = feedTiming{
 	tick:   500 * time.Millisecond,
 }
 
-// feeds are the feeds of a connection. All their watches share one stream, so
-// that a wait costs neither a goroutine nor a stream; the stream is open while
-// there are feeds. A feed is for a range of keys. At present that is always a
-// directory, whatever number of its nodes is waited for.
+// feeds are the feeds of a connection, for those who wait, and its views, for
+// those who observe. All their watches share one stream, so that a wait costs
+// neither a goroutine nor a stream; the stream is open while there are any. A
+// feed is for a range of keys. At present that is always a directory, whatever
+// number of its nodes is waited for. A view is one observer's.
 type feeds struct {
 	conn   *conn
 	client pb.WatchClient
@@ -46,6 +48,7 @@ type feeds struct {
 	closed  bool
 	serving bool // the goroutine that owns the stream runs
 	all     map[span]*feed
+	views   map[*view]struct{}
 	link    link // the state of the stream
 }
 
@@ -56,6 +59,7 @@ func newFeeds(c *conn, client pb.WatchClient, t feedTiming) *feeds {
 		timing: t,
 		wake:   make(chan struct{}, 1),
 		all:    make(map[span]*feed),
+		views:  make(map[*view]struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(c.ctx)
 	return h
@@ -71,19 +75,25 @@ func (h *feeds) join(o op, s span, w *wait) error {
 	f := h.all[s]
 	if f == nil {
 		f = newFeed(s)
-		f.verify = h.nextVerify(time.Now())
+		f.ctx = h.ctx
 		h.all[s] = f
-		h.link.want = append(h.link.want, f)
-		h.poke()
+		h.add(f)
 	}
 	if f.join(w) {
 		h.readIfDoubtful(f)
 	}
+	return nil
+}
+
+// add has the watch of a new subject opened. The caller holds the lock.
+func (h *feeds) add(s subject) {
+	s.state().verify = h.nextVerify(time.Now())
+	h.link.want = append(h.link.want, s)
+	h.poke()
 	if !h.serving {
 		h.serving = true
 		h.running.Go(h.serve)
 	}
-	return nil
 }
 
 // leave ends w's waiting.
@@ -118,19 +128,62 @@ func (h *feeds) nextVerify(now time.Time) time.Time {
 	return now.Add(h.timing.verify*3/4 + rand.N(h.timing.verify/2))
 }
 
-// remove ends a feed. The caller holds the lock.
-func (h *feeds) remove(f *feed) {
-	delete(h.all, f.span)
-	if f.open {
-		delete(h.link.watches, f.id)
-		h.link.drop = append(h.link.drop, f.id)
+// subjects are all feeds and views. The caller holds the lock.
+func (h *feeds) subjects() iter.Seq[subject] {
+	return func(yield func(subject) bool) {
+		for _, f := range h.all {
+			if !yield(f) {
+				return
+			}
+		}
+		for v := range h.views {
+			if !yield(v) {
+				return
+			}
+		}
 	}
-	f.broken()
 }
 
-// fail ends a feed and all that wait on it with an error. The caller holds the
+// has reports whether s is among the subjects. The caller holds the lock.
+func (h *feeds) has(s subject) bool {
+	switch s := s.(type) {
+	case *feed:
+		return h.all[s.span] == s
+	case *view:
+		_, ok := h.views[s]
+		return ok
+	default:
+		return false
+	}
+}
+
+// empty reports whether there are no subjects. The caller holds the lock.
+func (h *feeds) empty() bool { return len(h.all)+len(h.views) == 0 }
+
+// remove ends a subject's watch. The caller holds the lock.
+func (h *feeds) remove(s subject) {
+	w := s.state()
+	if w.open {
+		delete(h.link.watches, w.id)
+		h.link.drop = append(h.link.drop, w.id)
+	}
+	h.forget(s)
+}
+
+// forget takes a subject out that has no watch any more. The caller holds the
 // lock.
-func (h *feeds) fail(f *feed, err error) {
-	f.fail(err)
-	h.remove(f)
+func (h *feeds) forget(s subject) {
+	switch s := s.(type) {
+	case *feed:
+		delete(h.all, s.span)
+	case *view:
+		delete(h.views, s)
+	}
+	s.broken()
+}
+
+// fail ends a subject with an error. The caller holds the lock.
+func (h *feeds) fail(s subject, err error) {
+	s.fail(err)
+	h.remove(s)
 }

@@ -8,26 +8,25 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // link is what has to be known of a stream while it lives.
 type link struct {
-	want    []*feed         // watches to open, the oldest first
-	opening *feed           // whose opening was asked for; one at a time, as the answer does not tell
-	watches map[int64]*feed // the open ones
-	drop    []int64         // watches to end
-	heard   time.Time       // when the server said something last
-	asked   time.Time       // since when an answer is due; zero if none is
+	want    []subject         // with watches to open, the oldest first
+	opening subject           // whose opening was asked for; one at a time, as the answer does not tell
+	watches map[int64]subject // with open ones
+	drop    []int64           // watches to end
+	heard   time.Time         // when the server said something last
+	asked   time.Time         // since when an answer is due; zero if none is
 }
 
 // due returns the requests to send now, or an error that ends the stream.
 func (h *feeds) due(now time.Time) (requests []*pb.WatchRequest, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.all) == 0 {
+	if h.empty() {
 		return nil, errUnneeded
 	}
 	l := &h.link
@@ -38,11 +37,11 @@ func (h *feeds) due(now time.Time) (requests []*pb.WatchRequest, err error) {
 	}
 	l.drop = nil
 	for l.opening == nil && len(l.want) > 0 {
-		f := l.want[0]
+		s := l.want[0]
 		l.want = l.want[1:]
-		if h.all[f.span] == f {
-			l.opening = f
-			requests = append(requests, watchRequest(f.span))
+		if h.has(s) {
+			l.opening = s
+			requests = append(requests, watchRequest(s.state()))
 			l.ask(now)
 		}
 	}
@@ -65,31 +64,30 @@ func (l *link) ask(now time.Time) {
 	}
 }
 
-// watchRequest asks for the deletions from now on.
-func watchRequest(s span) *pb.WatchRequest {
-	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{
-		CreateRequest: &pb.WatchCreateRequest{
-			Key:      []byte(s.from),
-			RangeEnd: []byte(s.to),
-			Filters:  []pb.WatchCreateRequest_FilterType{pb.WatchCreateRequest_NOPUT},
-		},
-	}}
+// watchRequest asks for the events from now on.
+func watchRequest(w *watch) *pb.WatchRequest {
+	r := &pb.WatchCreateRequest{Key: []byte(w.from), RangeEnd: []byte(w.to)}
+	if w.deletions {
+		r.Filters = []pb.WatchCreateRequest_FilterType{pb.WatchCreateRequest_NOPUT}
+	}
+	return &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: r}}
 }
 
-// age ends the feeds that nobody has used for a while, and has those checked
+// age ends the subjects that nobody has used for a while, and has those checked
 // whose time has come: servers have lost deletions, at a compaction or after
 // they were restored.
 func (h *feeds) age(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, f := range h.all {
+	for s := range h.subjects() {
+		w := s.state()
 		switch {
-		case f.waiting == 0 && now.Sub(f.idle) >= h.timing.linger:
-			h.remove(f)
-		case f.waiting > 0 && f.open && !now.Before(f.verify):
-			f.verify = h.nextVerify(now)
-			f.doubt()
-			h.readIfDoubtful(f)
+		case !s.wanted(now, h.timing.linger):
+			h.remove(s)
+		case s.wanted(now, 0) && w.open && !now.Before(w.verify):
+			w.verify = h.nextVerify(now)
+			s.doubt()
+			h.readIfDoubtful(s)
 		}
 	}
 }
@@ -109,13 +107,11 @@ func (h *feeds) handle(resp *pb.WatchResponse) error {
 		}
 		return fmt.Errorf("%w: %s", errRefused, resp.CancelReason)
 	}
-	if f := l.watches[resp.WatchId]; f != nil {
+	if s := l.watches[resp.WatchId]; s != nil {
 		for _, e := range resp.Events {
-			if e.Type == clientv3.EventTypeDelete {
-				f.note(string(e.Kv.Key), uint64(e.Kv.ModRevision))
-			}
+			s.event(e)
 		}
-		f.tell() // a response has all of a revision
+		s.tell() // a response has all of a revision
 	}
 	return nil
 }
@@ -123,34 +119,35 @@ func (h *feeds) handle(resp *pb.WatchResponse) error {
 // created takes the answer to the one request for a watch that is under way.
 func (h *feeds) created(resp *pb.WatchResponse) error {
 	l := &h.link
-	f := l.opening
+	s := l.opening
 	l.opening = nil
 	defer h.poke() // for the next one
 	switch {
-	case f == nil:
+	case s == nil:
 		return fmt.Errorf("%w: it opened one that nobody asked for", errRefused)
 	case resp.Canceled:
-		return h.refused(f, resp.CancelReason)
-	case h.all[f.span] != f: // not needed any more
+		return h.refused(s, resp.CancelReason)
+	case !h.has(s): // not needed any more
 		l.drop = append(l.drop, resp.WatchId)
 		return nil
 	}
-	l.watches[resp.WatchId] = f
-	f.opened(resp.WatchId, uint64(resp.Header.GetRevision()))
-	h.readIfDoubtful(f)
+	l.watches[resp.WatchId] = s
+	s.opened(resp.WatchId, uint64(resp.Header.GetRevision()))
+	h.readIfDoubtful(s)
 	return nil
 }
 
 // refused decides what a refusal to watch means.
-func (h *feeds) refused(f *feed, reason string) error {
+func (h *feeds) refused(s subject, reason string) error {
 	// The server sends the text of a gRPC error here, and not the error.
 	if _, text, ok := strings.Cut(reason, "desc = "); ok {
 		reason = text
 	}
 	err := rpctypes.Error(errors.New(reason))
-	if f.refusals++; f.refusals < mostRefusals || kindOf(err, false) != driver.ErrDenied {
+	w := s.state()
+	if w.refusals++; w.refusals < mostRefusals || kindOf(err, false) != driver.ErrDenied {
 		return fmt.Errorf("%w: %v", errRefused, err)
 	}
-	h.fail(f, failed(op{name: "watch", key: f.from}, driver.ErrDenied, err))
+	h.fail(s, failed(op{name: "watch", key: w.from}, driver.ErrDenied, err))
 	return nil
 }

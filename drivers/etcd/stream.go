@@ -18,7 +18,7 @@ import (
 
 // Why a stream is ended from this side.
 var (
-	errUnneeded = errors.New("nobody waits any more")
+	errUnneeded = errors.New("nobody waits or observes any more")
 	errSilent   = errors.New("the server does not answer")
 	errRefused  = errors.New("the server refused or ended a watch")
 )
@@ -36,12 +36,12 @@ const (
 // one.
 const mostRefusals = 3
 
-// serve owns the stream while there are feeds: it opens it, and opens it again
+// serve owns the stream while there are subjects: it opens it, and opens it again
 // with all watches whenever it breaks. Unlike the client's own watcher it never
 // resumes a watch at a past revision, which the server would serve from a list
 // that it looks at ten times a second, and which compaction can make
-// impossible. It starts again from now, and the waits that this leaves in doubt
-// are settled by one read.
+// impossible. It starts again from now, and the subjects that this leaves in
+// doubt are settled by one read each.
 func (h *feeds) serve() {
 	reopen, refusals := time.Duration(0), 0
 	for {
@@ -69,19 +69,19 @@ func (h *feeds) over(err error, refusals int) bool {
 	defer h.mu.Unlock()
 	h.link = link{}
 	why := h.fatal(err, refusals)
-	for s, f := range h.all {
-		f.broken()
+	for s := range h.subjects() {
+		s.broken()
 		switch {
 		case why != nil:
-			f.fail(why)
-			delete(h.all, s)
-		case f.waiting == 0:
-			delete(h.all, s)
+			s.fail(why)
+			h.forget(s)
+		case !s.wanted(time.Now(), 0):
+			h.forget(s)
 		default:
-			h.link.want = append(h.link.want, f)
+			h.link.want = append(h.link.want, s)
 		}
 	}
-	h.serving = len(h.all) > 0
+	h.serving = !h.empty()
 	return !h.serving
 }
 
@@ -112,7 +112,7 @@ func (h *feeds) stream() error {
 		return err
 	}
 	h.mu.Lock()
-	h.link.watches = make(map[int64]*feed)
+	h.link.watches = make(map[int64]subject)
 	h.link.heard = time.Now()
 	h.mu.Unlock()
 	var receiving sync.WaitGroup

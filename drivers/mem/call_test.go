@@ -280,8 +280,9 @@ func TestCapsAgreeWithTheInterfaces(t *testing.T) {
 		s := w.session(c)
 		_, lists := driver.As[driver.CreateLister](s)
 		_, waits := driver.As[driver.AnyWaiter](s)
-		if !lists || !waits || c.Caps() != driver.CapCreateList|driver.CapWaitAny {
-			t.Errorf("CreateLister %v, AnyWaiter %v, caps %v", lists, waits, c.Caps())
+		_, watches := driver.As[driver.Watcher](c)
+		if !lists || !waits || !watches || c.Caps() != driver.CapCreateList|driver.CapWaitAny|driver.CapWatch {
+			t.Errorf("CreateLister %v, AnyWaiter %v, Watcher %v, caps %v", lists, waits, watches, c.Caps())
 		}
 	})
 }

@@ -85,6 +85,24 @@ func TestLateChangesTouchNoNamesake(t *testing.T) {
 	})
 }
 
+// An update that lands late does not undo a later one.
+func TestLateUpdateUndoesNoLaterOne(t *testing.T) {
+	bubble(t, func(w world) {
+		s, link := w.client()
+		n := w.create(s, "0")
+		late := link.Hold(mem.OpUpdate)
+		_, err := s.Update(w.timeout(time.Second), n, []byte("older"))
+		w.is(err, context.DeadlineExceeded, driver.ErrUncertain)
+		if _, err := s.Update(w.ctx, n, []byte("newer")); err != nil {
+			t.Fatal(err)
+		}
+		late.Release()
+		if got := string(w.line()[0].Data); got != "newer" {
+			t.Errorf("the data is %q", got)
+		}
+	})
+}
+
 // U3: after a lost reply, again.
 func TestDeleteIsRepeatedAfterALostReply(t *testing.T) {
 	bubble(t, func(w world) {

@@ -21,7 +21,8 @@ func attempt(ttl time.Duration) time.Duration { return min(ttl/3, longestAttempt
 
 const longestAttempt = 5 * time.Second
 
-// Conn is a connection to one namespace of a store. It implements driver.Conn.
+// Conn is a connection to one namespace of a store. It implements driver.Conn
+// and driver.Watcher.
 type Conn struct {
 	store     *Store
 	namespace string
@@ -54,8 +55,10 @@ func (c *Conn) Link() *Link { return c.link }
 // Store is what the connection is to, for tests to look into and tamper with.
 func (c *Conn) Store() *Store { return c.store }
 
-// Caps returns driver.CapCreateList and driver.CapWaitAny.
-func (c *Conn) Caps() driver.Caps { return driver.CapCreateList | driver.CapWaitAny }
+// Caps returns driver.CapCreateList, driver.CapWaitAny and driver.CapWatch.
+func (c *Conn) Caps() driver.Caps {
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch
+}
 
 // OpenSession opens a session, as driver.Conn says. The ttl is granted exactly.
 func (c *Conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
@@ -98,6 +101,7 @@ func (c *Conn) Close() error {
 		c.sessions = nil
 		close(c.closed)
 		c.mu.Unlock()
+		c.store.forsake(c)
 		for s := range sessions {
 			s.part()
 		}

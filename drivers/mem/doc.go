@@ -20,7 +20,8 @@
 //
 // Calls cost about the same however many nodes a directory has, with one
 // exception: the first listing after a node was changed, or was removed
-// elsewhere than at the head of the line, copies the line.
+// elsewhere than at the head of the line, copies the line. An observer lists
+// whenever something has changed.
 //
 // # A store behind a link
 //

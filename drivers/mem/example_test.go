@@ -86,3 +86,30 @@ func ExampleLink_Hold() {
 	// true 0
 	// 1
 }
+
+// An observer, who needs no session, sees a line form and dissolve.
+func ExampleConn_Watch() {
+	ctx := context.Background()
+	conn := mem.NewStore().Open("myapp")
+	defer conn.Close()
+	s, err := conn.OpenSession(ctx, 10*time.Second)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for line, err := range conn.Watch(ctx, "mutex:deploy") {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("in line:", len(line))
+		if len(line) == 2 {
+			break
+		}
+		_, _ = s.Create(ctx, "mutex:deploy", fmt.Sprint(len(line)), nil)
+	}
+	// Output:
+	// in line: 0
+	// in line: 1
+	// in line: 2
+}

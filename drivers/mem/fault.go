@@ -37,6 +37,7 @@ type Op string
 
 // The kinds of requests. A Create and a CreateList are both OpCreate, a
 // WaitDelete and a WaitAny both OpWait; OpRenew is the keepalive of a session.
+// OpWatch is what Watch sends for each state that it shows.
 const (
 	OpOpen    Op = "open session"
 	OpRenew   Op = "renew"
@@ -44,6 +45,7 @@ const (
 	OpAbandon Op = "abandon"
 	OpList    Op = "list"
 	OpWait    Op = "wait"
+	OpWatch   Op = "watch"
 	OpUpdate  Op = "update"
 	OpDelete  Op = "delete"
 	OpClose   Op = "close session"

@@ -4,7 +4,7 @@ package mem
 type Stats struct {
 	Conns    int // connections that are open
 	Sessions int // sessions that the store has not ended
-	Watches  int // waits that the store has to answer one day
+	Watches  int // waits and observers that the store has to tell something one day
 	Dirs     int // directories with a node or a foreign key
 	Nodes    int
 	Foreign  int // keys put by PutForeign

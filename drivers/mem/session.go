@@ -21,7 +21,7 @@ type session struct {
 	limit  time.Duration // of an attempt
 
 	closed   atomic.Bool   // the store has ended the session because it was asked to
-	attempts atomic.Uint64 // numbers what Create sends
+	attempts atomic.Uint64 // numbers what Create and Update send
 	doubts   doubts
 }
 
@@ -125,7 +125,7 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 		return driver.Node{}, err
 	}
 	now, err := ask(ctx, s.conn.link, s.call(OpUpdate, n.Key),
-		change{s.lessee, s.conn.namespace, n, bytes.Clone(data)}, (*Store).update)
+		change{s.lessee, s.conn.namespace, n, bytes.Clone(data), s.attempts.Add(1)}, (*Store).update)
 	return now, s.answer(OpUpdate, n.Key, err)
 }
 
@@ -134,7 +134,7 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 		return err
 	}
 	_, err := ask(ctx, s.conn.link, s.call(OpDelete, n.Key),
-		change{s.lessee, s.conn.namespace, n, nil}, (*Store).delete)
+		change{s.lessee, s.conn.namespace, n, nil, 0}, (*Store).delete)
 	return s.answer(OpDelete, n.Key, err)
 }
 

@@ -16,6 +16,8 @@ type Store struct {
 	sessions map[string]*lessee
 	stats    Stats  // kept up to date, but for Dirs and Sessions
 	onLeft   func() // called, without the lock, when a Conn has closed; may be nil; set once at the start
+
+	observers map[place]map[*observer]struct{} // that are set
 }
 
 // node is a node as the store has it.
@@ -24,6 +26,7 @@ type node struct {
 	dir     *dir
 	owner   *lessee
 	attempt uint64 // the latest attempt at creating it that found or made it
+	updated uint64 // its owner's latest attempt at updating it
 	gone    bool
 	doomed  bool  // goes in the same step as another
 	hooks   *hook // the watches on it
@@ -44,7 +47,12 @@ func NewStore() *Store { return newStore(0) }
 
 // newStore returns an empty store that numbers from seq on.
 func newStore(seq uint64) *Store {
-	return &Store{seq: seq, dirs: make(map[place]*dir), sessions: make(map[string]*lessee)}
+	return &Store{
+		seq:       seq,
+		dirs:      make(map[place]*dir),
+		sessions:  make(map[string]*lessee),
+		observers: make(map[place]map[*observer]struct{}),
+	}
 }
 
 // creation is a request to create a node, or to find it if it exists.
@@ -89,6 +97,7 @@ func (st *Store) create(r creation) (created, error) {
 		d.add(n)
 		r.by.slots[name] = n
 		st.stats.Nodes++
+		st.changedLocked(r.at)
 	}
 	n.attempt = max(n.attempt, r.attempt)
 	answer := created{node: n.Node}
@@ -148,6 +157,7 @@ type change struct {
 	namespace string
 	node      driver.Node
 	data      []byte // of update; the store's to keep
+	attempt   uint64 // of update
 }
 
 func (st *Store) update(r change) (driver.Node, error) {
@@ -160,9 +170,16 @@ func (st *Store) update(r change) (driver.Node, error) {
 	if n == nil {
 		return driver.Node{}, errNoNode
 	}
+	if r.by == n.owner { // who numbers its attempts
+		if r.attempt < n.updated {
+			return n.Node, nil // a later one has overtaken it, and stays
+		}
+		n.updated = r.attempt
+	}
 	st.seq++
 	n.Version, n.Data = st.seq, r.data
 	n.dir.changed()
+	st.changedLocked(n.dir.at)
 	return n.Node, nil
 }
 
@@ -202,6 +219,7 @@ func (st *Store) removeLocked(n *node) {
 	st.stats.Nodes--
 	st.tidyLocked(n.dir)
 	st.fireLocked(n)
+	st.changedLocked(n.dir.at)
 }
 
 // tidyLocked removes a directory that has become empty, so that a store keeps

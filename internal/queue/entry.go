@@ -23,8 +23,13 @@ type Entry struct {
 	queue   *Queue
 	session *coord.Session
 	roster  *roster
+	dir     string
 	slot    int
 	node    driver.Node
+	token   uint64 // of its holds: the node's, or that of the entry it stands in for
+	since   time.Time
+	place   *place // that it stands in; nil: its own
+	waited  bool   // for its grant; set before anybody else has the entry
 
 	// granted: this entry has held. Those behind it who see it gone know then
 	// that nothing is left ahead of it.
@@ -39,14 +44,19 @@ type Entry struct {
 	interrupt context.CancelFunc // ends the guard
 	wake      context.CancelFunc // ends the wait for another entry, if one is under way
 	leaving   bool
-	probing   bool  // the store is being asked why the node is gone
-	removed   error // why the node is gone without our doing
-	released  bool  // left by its last hold, which was not lost
+	probing   bool          // the store is being asked why the node is gone
+	removed   error         // why the node is gone without our doing
+	released  bool          // left by its last hold, which was not lost
+	traded    bool          // another entry stands in for it
+	writing   chan struct{} // held by who writes the entry's value; made when it is first needed
 	holds     []*coord.Hold
 }
 
 // Node is the entry's node.
 func (e *Entry) Node() driver.Node { return e.node }
+
+// Waited reports whether the entry was not granted at once.
+func (e *Entry) Waited() bool { return e.waited }
 
 // Session is the session that the entry is bound to.
 func (e *Entry) Session() *coord.Session { return e.session }
@@ -98,7 +108,7 @@ func (e *Entry) vanishUnasked() {
 	e.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(e.session.Context(), min(e.session.TTL()/2, time.Second))
-	err := e.session.Driver().Abandon(ctx, e.queue.dir, e.node.ID)
+	err := e.session.Driver().Abandon(ctx, e.dir, e.node.ID)
 	cancel()
 	why := coord.ErrRemoved
 	if errors.Is(err, coord.ErrSessionLost) || errors.Is(err, coord.ErrClosed) {
@@ -149,6 +159,15 @@ func (e *Entry) stopLocked() {
 	}
 }
 
+// Err is nil while the entry is not known to be lost, and then an error that Is
+// coord.ErrNotHeld.
+func (e *Entry) Err() error {
+	if err := e.over(); err != nil {
+		return e.queue.fail("enter", notHeld(err))
+	}
+	return nil
+}
+
 // over says why the entry cannot hold any more, or nil.
 func (e *Entry) over() error {
 	if err := e.session.Err(); err != nil {
@@ -185,6 +204,11 @@ func (e *Entry) Leave(ctx context.Context) error {
 		if !driver.Transient(err) {
 			return fmt.Errorf("%w: %w", errGoesOn, err)
 		}
+	}
+	select {
+	case <-e.gone: // whatever else has ended since
+		return nil
+	default:
 	}
 	select {
 	case <-e.gone:

@@ -20,11 +20,11 @@ func Example() {
 	}
 	defer client.Close(ctx)
 
-	behind := func(_ driver.Node, ahead []driver.Node) queue.Verdict {
-		if len(ahead) == 0 {
+	behind := func(line []driver.Node, own int) queue.Verdict {
+		if own == 0 {
 			return queue.Verdict{}
 		}
-		return queue.Verdict{Blocked: true, Blocker: ahead[len(ahead)-1], Last: len(ahead) == 1}
+		return queue.Verdict{Blocked: true, Blocker: line[own-1], Last: own == 1}
 	}
 	entry, err := queue.New(client, "example", "line", behind, nil).Acquire(ctx, queue.Request{})
 	if err != nil {

@@ -22,7 +22,7 @@ type heldKey struct {
 // Reenter, and the values of ctx.
 func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	ctx = context.WithValue(ctx, heldKey{e.queue.client, e.queue.dir}, e)
-	h := coord.NewHold(ctx, e.queue.what, e.session, e.node.Token)
+	h := coord.NewHold(ctx, e.queue.what, e.session, e.token)
 	if err := e.over(); err != nil {
 		h.End(err)
 		return nil, h.Err()
@@ -41,19 +41,28 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	return h, nil
 }
 
+// Entered returns the entry that ctx was handed out for, if there is one on this
+// queue and it was not released: what Reenter would enter again.
+func (q *Queue) Entered(ctx context.Context) *Entry {
+	e, _ := ctx.Value(heldKey{q.client, q.dir}).(*Entry)
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.released {
+		return nil
+	}
+	return e
+}
+
 // Reenter adds a hold on the entry that ctx was handed out for, if there is
 // one on this queue and it was not released. It returns nil and no error where
 // there is nothing to re-enter. If the entry was lost, whoever runs under ctx
 // must not go on: the error Is coord.ErrNotHeld.
 func (q *Queue) Reenter(ctx context.Context) (*Entry, *coord.Hold, error) {
-	e, _ := ctx.Value(heldKey{q.client, q.dir}).(*Entry)
+	e := q.Entered(ctx)
 	if e == nil {
-		return nil, nil, nil
-	}
-	e.mu.Lock()
-	released := e.released
-	e.mu.Unlock()
-	if released {
 		return nil, nil, nil
 	}
 	if ctx.Err() != nil { // this hold of the entry has ended, if others have not

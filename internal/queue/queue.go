@@ -1,9 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -18,7 +20,9 @@ type Queue struct {
 	session *coord.Session // nil: the one that the client shares
 	what    string         // the recipe's kind and name, for people
 	dir     string
+	asks    string // the directory of those who ask an entry to leave
 	rule    Rule
+	byName  bool // the rule does not look at data
 	encoder encoder
 	err     error // the name is invalid
 }
@@ -32,16 +36,38 @@ func New(client *coord.Client, kind, name string, rule Rule, opts []coord.Recipe
 	}
 	q := &Queue{client: client, session: o.Session, what: fmt.Sprintf("%s %.64q", kind, name), rule: rule, encoder: newEncoder(client.Owner())}
 	q.dir, q.err = coord.Dir(kind, name)
+	q.asks, _ = coord.Dir(kind+askSuffix, name) // valid if the other is
 	if o.Session != nil && o.Session.Client() != client {
 		q.err = fmt.Errorf("%w session: it belongs to another client", coord.ErrInvalid)
 	}
 	return q
 }
 
+// ByName says that the rule looks at names and order only, and not at data,
+// which on some stores saves one request for each node. It returns q.
+func (q *Queue) ByName() *Queue {
+	q.byName = true
+	return q
+}
+
 // Request is what an entry brings to the line.
 type Request struct {
-	Kind  string // begins the node's id, for rules that tell kinds apart; letters
-	Value []byte // what the recipe stores with the entry
+	// Kind begins the node's id, for rules that tell kinds apart. It is a
+	// lower-case letter, or empty, and not "g", the kind of gates.
+	Kind string
+
+	// Value is what the recipe stores with the entry.
+	Value []byte
+
+	// Waiting, if it is not nil, is stored instead of Value as soon as the entry
+	// finds that it has to wait.
+	Waiting []byte
+
+	// Gate: while the entry is blocked it has a gate in the line, a node of its
+	// own which is gone as soon as the entry holds or has left. See GateOf.
+	Gate bool
+
+	inPlaceOf *place
 }
 
 // Acquire joins the line at its end and waits until the rule lets the entry
@@ -49,11 +75,11 @@ type Request struct {
 // what may still be in the store, or on its way there, is cleared up in the
 // background until it surely is gone or the session is.
 func (q *Queue) Acquire(ctx context.Context, req Request) (*Entry, error) {
-	e, ahead, err := q.join(ctx, req)
+	e, line, err := q.join(ctx, req)
 	if err != nil {
 		return nil, q.fail("acquire", err)
 	}
-	if err := e.await(ctx, ahead); err != nil {
+	if err := e.await(ctx, line, req); err != nil {
 		e.discard()
 		return nil, q.fail("acquire", err)
 	}
@@ -68,18 +94,24 @@ func (q *Queue) TryAcquire(ctx context.Context, req Request) (*Entry, error) {
 	if err != nil {
 		return nil, q.fail("try", err)
 	}
-	if q.rule(driver.Node{Dir: q.dir, ID: slotID(req.Kind, 0)}, nodes).Blocked {
-		return nil, q.fail("try", coord.ErrBusy)
+	if err := q.free(append(slices.Clip(nodes), q.newcomer(req)), len(nodes)); err != nil {
+		return nil, q.fail("try", err)
 	}
-	e, ahead, err := q.join(ctx, req)
+	e, line, err := q.join(ctx, req)
 	if err != nil {
 		return nil, q.fail("try", err)
 	}
-	if q.rule(e.node, ahead).Blocked { // somebody came between the look and the joining
-		if err := e.Leave(ctx); err != nil {
-			return nil, q.fail("try", fmt.Errorf("%w: %w", coord.ErrBusy, err))
+	own, err := e.find(line)
+	if err != nil {
+		err = e.whyGone(ctx)
+	} else {
+		err = q.free(line, own)
+	}
+	if err != nil { // somebody came between the look and the joining
+		if left := e.Leave(ctx); left != nil {
+			err = fmt.Errorf("%w: %w", err, left)
 		}
-		return nil, q.fail("try", coord.ErrBusy)
+		return nil, q.fail("try", err)
 	}
 	if err := e.grant(); err != nil {
 		e.discard()
@@ -88,21 +120,55 @@ func (q *Queue) TryAcquire(ctx context.Context, req Request) (*Entry, error) {
 	return e, nil
 }
 
-// Contenders looks at the line as it is now, without joining it.
-func (q *Queue) Contenders(ctx context.Context) (coord.Contenders, error) {
-	nodes, err := q.list(ctx)
+// free returns nil if the entry can hold.
+func (q *Queue) free(line []driver.Node, own int) error {
+	switch v := q.rule(line, own); {
+	case v.Refused != nil:
+		return v.Refused
+	case v.Blocked:
+		return coord.ErrBusy
+	}
+	return nil
+}
+
+// newcomer is a node as the request would make it.
+func (q *Queue) newcomer(req Request) driver.Node {
+	return driver.Node{Dir: q.dir, ID: slotID(req.Kind, 0), Seq: math.MaxUint64, Data: q.encoder.encode(time.Now(), req)}
+}
+
+// Contenders looks at the line as it is now, without joining it. describe, if
+// it is not nil, adds what only the recipe knows of a node.
+func (q *Queue) Contenders(ctx context.Context, describe func(driver.Node, *coord.Contender)) (coord.Contenders, error) {
+	nodes, err := q.Line(ctx)
 	if err != nil {
-		return coord.Contenders{}, q.fail("list", err)
+		return coord.Contenders{}, err
 	}
 	var c coord.Contenders
 	for i, n := range nodes {
-		if q.rule(n, nodes[:i]).Blocked {
-			c.Waiters = append(c.Waiters, contender(n))
+		v := q.rule(nodes, i)
+		if v.Aside {
+			continue
+		}
+		one := Contender(n)
+		if describe != nil {
+			describe(n, &one)
+		}
+		if !v.Granted && (v.Blocked || v.Refused != nil) {
+			c.Waiters = append(c.Waiters, one)
 		} else {
-			c.Holders = append(c.Holders, contender(n))
+			c.Holders = append(c.Holders, one)
 		}
 	}
 	return c, nil
+}
+
+// Line returns what is in the line as it is now, without joining it.
+func (q *Queue) Line(ctx context.Context) ([]driver.Node, error) {
+	nodes, err := q.list(ctx)
+	if err != nil {
+		return nil, q.fail("list", err)
+	}
+	return nodes, nil
 }
 
 func (q *Queue) list(ctx context.Context) ([]driver.Node, error) {
@@ -117,51 +183,57 @@ func (q *Queue) fail(op string, err error) error {
 	return fmt.Errorf("coordkit: %s %s: %w", op, q.what, err)
 }
 
-// join makes an entry and returns it with those ahead of it.
+// join makes an entry of the line's session and returns it with the line.
 func (q *Queue) join(ctx context.Context, req Request) (*Entry, []driver.Node, error) {
 	if q.err != nil {
 		return nil, nil, q.err
 	}
-	if len(req.Value) > coord.MaxValue {
-		return nil, nil, fmt.Errorf("%w value: it has %d bytes; want at most %d", coord.ErrInvalid, len(req.Value), coord.MaxValue)
-	}
 	if ctx.Err() != nil {
 		return nil, nil, driver.ContextError(ctx)
 	}
-	s := q.session
-	if s == nil {
-		var err error
-		if s, err = q.client.Session(ctx); err != nil {
-			return nil, nil, err
-		}
+	s, err := q.sessionFor(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
+	return q.enter(ctx, s, q.dir, req)
+}
+
+// sessionFor returns the session of the line's entries.
+func (q *Queue) sessionFor(ctx context.Context) (*coord.Session, error) {
+	if q.session != nil {
+		return q.session, nil
+	}
+	return q.client.Session(ctx)
+}
+
+// enter makes an entry in one of the queue's directories.
+func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Request) (*Entry, []driver.Node, error) {
 	r := rosterOf(s)
-	e := &Entry{queue: q, session: s, roster: r, slot: r.take(q.dir), gone: make(chan struct{})}
-	id, data := slotID(req.Kind, e.slot), q.encoder.encode(time.Now(), req.Value)
+	e := &Entry{queue: q, session: s, roster: r, dir: dir, slot: r.take(dir), since: time.Now(),
+		place: req.inPlaceOf, gone: make(chan struct{})}
+	id, data := slotID(req.Kind, e.slot), q.encoder.encode(e.since, req)
 	var nodes []driver.Node
 	certain := true // that a failed create has left nothing
 	err := q.client.Retry(ctx, func(ctx context.Context) (err error) {
-		e.node, nodes, err = createList(ctx, s.Driver(), q.dir, id, data)
+		e.node, nodes, err = q.createList(ctx, s.Driver(), dir, id, data)
 		// A node without a list is one that was made and could not be looked at.
 		certain = certain && e.node.Key == "" && refused(err)
 		return err
 	})
 	switch {
 	case err == nil:
+		e.token = e.node.Token
+		if e.place != nil {
+			e.token = e.place.Token
+		}
+		r.enter(e)
+		return e, nodes, nil
 	case certain:
-		r.give(q.dir, e.slot)
-		return nil, nil, err
+		r.give(dir, e.slot)
 	default:
-		q.abandon(s, r, e.slot, id)
-		return nil, nil, err
+		q.abandon(s, r, dir, e.slot, id)
 	}
-	r.enter(e)
-	ahead, err := e.ahead(nodes)
-	if err != nil {
-		e.discard()
-		return nil, nil, err
-	}
-	return e, ahead, nil
+	return nil, nil, err
 }
 
 // refused reports whether err says that a create was not applied and will not
@@ -171,7 +243,10 @@ func refused(err error) bool {
 }
 
 // createList takes one round trip where the driver knows how.
-func createList(ctx context.Context, s driver.Session, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+func (q *Queue) createList(ctx context.Context, s driver.Session, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	if names, ok := driver.As[driver.NameLister](s); ok && q.byName {
+		return names.CreateNames(ctx, dir, id, data)
+	}
 	if fast, ok := driver.As[driver.CreateLister](s); ok {
 		return fast.CreateList(ctx, dir, id, data)
 	}
@@ -185,10 +260,10 @@ func createList(ctx context.Context, s driver.Session, dir, id string, data []by
 
 // abandon makes sure, on the session's time, that a create whose outcome is
 // not known leaves nothing, and only then lets its slot be used again.
-func (q *Queue) abandon(s *coord.Session, r *roster, slot int, id string) {
+func (q *Queue) abandon(s *coord.Session, r *roster, dir string, slot int, id string) {
 	s.Go(func(ctx context.Context) {
-		if persist(ctx, q.client, func(ctx context.Context) error { return s.Driver().Abandon(ctx, q.dir, id) }) {
-			r.give(q.dir, slot)
+		if persist(ctx, q.client, func(ctx context.Context) error { return s.Driver().Abandon(ctx, dir, id) }) {
+			r.give(dir, slot)
 		}
 	})
 }
@@ -212,21 +287,15 @@ func persist(ctx context.Context, c *coord.Client, op func(context.Context) erro
 	}
 }
 
-// ahead finds the entry in a listing of its line and returns those before it.
-// A listing always holds one's own acknowledged entry (rule L3), so if it is
-// not there, somebody else has removed it.
-func (e *Entry) ahead(nodes []driver.Node) ([]driver.Node, error) {
-	i, found := slices.BinarySearchFunc(nodes, e.node.Seq, func(n driver.Node, seq uint64) int {
-		switch {
-		case n.Seq < seq:
-			return -1
-		case n.Seq > seq:
-			return 1
-		}
-		return 0
+// find returns the entry's index in a listing of its line. A listing always
+// holds one's own acknowledged entry (rule L3), so if it is not there, somebody
+// else has removed it.
+func (e *Entry) find(line []driver.Node) (int, error) {
+	i, found := slices.BinarySearchFunc(line, e.node.Seq, func(n driver.Node, seq uint64) int {
+		return cmp.Compare(n.Seq, seq)
 	})
-	if !found || !nodes[i].Same(e.node) {
-		return nil, coord.ErrRemoved
+	if !found || !line[i].Same(e.node) {
+		return 0, coord.ErrRemoved
 	}
-	return nodes[:i], nil
+	return i, nil
 }

@@ -82,7 +82,7 @@ func (r *roster) leave(e *Entry) {
 	if r.entries[e.node.Key] == e {
 		delete(r.entries, e.node.Key)
 	}
-	r.giveLocked(e.queue.dir, e.slot)
+	r.giveLocked(e.dir, e.slot)
 }
 
 // find returns this process's entry behind a node, or nil.

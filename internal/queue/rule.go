@@ -1,16 +1,23 @@
 package queue
 
-import "github.com/coordkit/coordkit/coord/driver"
+import (
+	"strings"
 
-// Rule says who blocks whom: given an entry and those ahead of it in the order
-// of the line, what does the entry wait for? It is a pure function of its
-// arguments.
-type Rule func(own driver.Node, ahead []driver.Node) Verdict
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Rule says who blocks whom: given a line in its order, and the index in it of
+// an entry, what does the entry wait for? It is a pure function of its
+// arguments, which it does not change.
+type Rule func(line []driver.Node, own int) Verdict
 
 // Verdict is a Rule's answer. The zero Verdict means that nothing stands in the
-// way: the entry holds.
+// way: the entry holds. An entry that holds is never blocked again: a rule must
+// not let what comes later get in its way.
 type Verdict struct {
-	// Blocked: the entry has to outlive Blocker before it can hold.
+	// Blocked: the entry cannot hold yet. It looks again when Blocker is gone,
+	// or, where no single deletion tells, and Blocker is the zero Node, at
+	// every change of the line.
 	Blocked bool
 	Blocker driver.Node
 
@@ -21,4 +28,23 @@ type Verdict struct {
 	// Exclusive: Blocker can have held only when nothing ahead of it was left.
 	// If it is known to have held, its deletion is the grant too.
 	Exclusive bool
+
+	// Refused says why the entry can never hold.
+	Refused error
+
+	// Granted: the entry would be blocked or refused if it came now, and was let
+	// in before. It is for those who look at the line; nobody is let in by it.
+	Granted bool
+
+	// Aside: the node is no contender, but serves one.
+	Aside bool
+}
+
+// Kind is the letter at the beginning of a node's id, or "" if it has none: what
+// the entry's Request said.
+func Kind(n driver.Node) string {
+	if i := strings.IndexAny(n.ID, "0123456789"); i > 0 {
+		return n.ID[:i]
+	}
+	return ""
 }

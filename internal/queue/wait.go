@@ -8,14 +8,46 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// await returns nil when the entry holds. ahead is who stood before it when it
-// joined; nobody joins there later.
-func (e *Entry) await(ctx context.Context, ahead []driver.Node) error {
+// await returns nil when the entry holds. line is the one it joined.
+func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) error {
+	var gate *Entry
+	defer func() {
+		if gate != nil { // let those behind know
+			gate.discard()
+		}
+	}()
 	var last driver.Node // the blocker before
 	for {
-		v := e.queue.rule(e.node, ahead)
+		own, err := e.find(line)
+		if err != nil {
+			return e.whyGone(ctx)
+		}
+		v := e.queue.rule(line, own)
+		if v.Refused != nil {
+			return v.Refused
+		}
 		if !v.Blocked {
 			break
+		}
+		if !e.waited {
+			e.waited = true
+			if req.Waiting != nil {
+				if err := e.Write(ctx, req.Waiting); err != nil {
+					return err
+				}
+			}
+		}
+		if req.Gate && gate == nil {
+			if gate, line, err = e.putUpGate(ctx); err != nil {
+				return err
+			}
+			continue // the line may have moved
+		}
+		if v.Blocker.Key == "" {
+			if line, err = e.follow(ctx); err != nil {
+				return err
+			}
+			continue
 		}
 		if v.Blocker.Same(last) {
 			// It is gone, and a listing that is behind still shows it.
@@ -31,7 +63,7 @@ func (e *Entry) await(ctx context.Context, ahead []driver.Node) error {
 		if granted {
 			break
 		}
-		if ahead, err = e.look(ctx); err != nil {
+		if line, err = e.look(ctx); err != nil {
 			return err
 		}
 	}
@@ -54,13 +86,14 @@ func (e *Entry) grant() error {
 func (e *Entry) look(ctx context.Context) ([]driver.Node, error) {
 	var nodes []driver.Node
 	err := e.queue.client.Retry(ctx, func(ctx context.Context) (err error) {
-		nodes, err = e.session.Driver().List(ctx, e.queue.dir)
+		if names, ok := driver.As[driver.NameLister](e.session.Driver()); ok && e.queue.byName {
+			nodes, err = names.ListNames(ctx, e.dir)
+		} else {
+			nodes, err = e.session.Driver().List(ctx, e.dir)
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return e.ahead(nodes)
+	return nodes, err
 }
 
 // outlive waits until the blocker is gone, and reports whether that was the
@@ -71,9 +104,14 @@ func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) 
 	}
 	if fast, ok := driver.As[driver.AnyWaiter](e.session.Driver()); ok {
 		// Whoever empties the whole line takes our place with our blocker's:
-		// asking for both, ours first, tells that from a grant.
-		i, err := fast.WaitAny(ctx, []driver.Node{e.node, v.Blocker})
-		if err == nil && i == 0 {
+		// asking for both, ours first, tells that from a grant. Where the line
+		// will be looked at anyway the answer need not wait for that.
+		both, own := []driver.Node{e.node, v.Blocker}, 0
+		if !v.Last {
+			both, own = []driver.Node{v.Blocker, e.node}, 1
+		}
+		i, err := fast.WaitAny(ctx, both)
+		if err == nil && i == own {
 			return false, e.whyGone(ctx)
 		}
 		return e.outlived(ctx, v, err)
@@ -152,8 +190,9 @@ func (e *Entry) outliveLocal(ctx context.Context, v Verdict, p *Entry) (bool, er
 	select {
 	case <-p.gone:
 		// p sets granted before it can leave. If somebody else removed it, our
-		// own may be gone with it: then look.
-		return p.wasRemoved() == nil && (v.Last || v.Exclusive && p.granted.Load()), nil
+		// own may be gone with it: then look. If it was traded, something stands
+		// in its place.
+		return p.wasRemoved() == nil && (v.Last || v.Exclusive && p.granted.Load() && !p.wasTraded()), nil
 	case <-e.gone: // deleted by somebody else: e does not leave while it waits
 		return false, e.over()
 	case <-e.session.Done():

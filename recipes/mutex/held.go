@@ -34,6 +34,14 @@ func (h *Held) Unlock(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }
 
+// Revoked waits until somebody asks, with Mutex.Revoke, to let go of the lock,
+// and returns who and why. It is up to the holder what to do about it. ctx
+// bounds it; when the hold ends first the error Is coord.ErrNotHeld. It costs
+// the store nothing before it is called, and one watch while it waits.
+func (h *Held) Revoked(ctx context.Context) (coord.Revocation, error) {
+	return h.entry.Revoked(ctx, h.Hold)
+}
+
 // do runs fn and unlocks, whichever way fn ends.
 func (h *Held) do(ctx context.Context, fn func(context.Context, uint64) error) (err error) {
 	work, cancel := h.Within(ctx)

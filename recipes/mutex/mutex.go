@@ -18,19 +18,19 @@ type Mutex struct {
 // New returns the lock called name. Any name of 1 to coord.MaxName bytes is
 // valid; what is wrong with one shows in the first call on the lock.
 func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Mutex {
-	return &Mutex{queue.New(client, "mutex", name, inLine, opts)}
+	return &Mutex{queue.New(client, "mutex", name, inLine, opts).ByName()}
 }
 
 // inLine is the rule of a mutex: each waits for the one right ahead, so a
 // release wakes one waiter and nobody else.
-func inLine(_ driver.Node, ahead []driver.Node) queue.Verdict {
-	if len(ahead) == 0 {
+func inLine(line []driver.Node, own int) queue.Verdict {
+	if own == 0 {
 		return queue.Verdict{}
 	}
 	return queue.Verdict{
 		Blocked:   true,
-		Blocker:   ahead[len(ahead)-1],
-		Last:      len(ahead) == 1,
+		Blocker:   line[own-1],
+		Last:      own == 1,
 		Exclusive: true,
 	}
 }
@@ -92,5 +92,14 @@ func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, token uint6
 // Contenders returns who holds the lock and who waits for it, in order, as of
 // now. It joins no line and opens no session. ctx bounds it.
 func (m *Mutex) Contenders(ctx context.Context) (coord.Contenders, error) {
-	return m.queue.Contenders(ctx)
+	return m.queue.Contenders(ctx, nil)
+}
+
+// Revoke asks the holder, or waiter, with the given token to let go, as
+// Contenders lists them, and waits until it has: nil means that it is gone, also
+// if it was before. It is a request and nothing more: who does not listen, with
+// Held.Revoked, is not touched. The reason, of up to 1 KiB, is for the listener.
+// When ctx ends first the request is withdrawn.
+func (m *Mutex) Revoke(ctx context.Context, token uint64, reason string) error {
+	return m.queue.Revoke(ctx, token, reason)
 }

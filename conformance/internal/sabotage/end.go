@@ -37,6 +37,28 @@ func endSabotages() []Sabotage {
 			Apply: eachSession(func(s *session) { delayEnd(s, roundTrip(s)) }),
 		},
 		{
+			Name: "opening-counted-from-receipt", Breaks: "S1",
+			Doc: "The deadline of a new session counts from the arrival of the answer that opened it, and is right with the first renewal only.",
+			Apply: eachConn(func(c *conn) {
+				c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+					sent := time.Now()
+					in, err := c.Conn.OpenSession(ctx, ttl)
+					if err != nil {
+						return nil, err
+					}
+					s := &session{Session: in, conn: c, ctx: ctx}
+					late := time.Since(sent)
+					delayEnd(s, func() time.Duration {
+						if time.Since(sent) > ttl { // it was renewed
+							return 0
+						}
+						return late
+					})
+					return s, nil
+				}
+			}),
+		},
+		{
 			Name: "done-after-the-answer", Breaks: "S1",
 			Doc: "Close asks the store to remove the nodes, and closes Done when it has.",
 			Apply: eachSession(func(s *session) {

@@ -8,7 +8,7 @@ import (
 )
 
 func errorSabotages() []Sabotage {
-	return []Sabotage{
+	list := []Sabotage{
 		{
 			Name: "cause-dropped", Breaks: "E1",
 			Doc: "The ctx's error does not show in the call's. (gRPC: a status of code DeadlineExceeded is no context.DeadlineExceeded.)",
@@ -60,6 +60,7 @@ func errorSabotages() []Sabotage {
 			}),
 		},
 	}
+	return append(list, attemptSabotages()...)
 }
 
 // unavailable makes an error without a reply one without an effect.

@@ -95,6 +95,11 @@ func fastSabotages() []Sabotage {
 				}
 			}),
 		},
+	}
+}
+
+func capsSabotages() []Sabotage {
+	return []Sabotage{
 		{
 			Name: "caps-without-interface", Breaks: "F3",
 			Doc: "Caps has what the sessions do not implement: a wrapper hides it.",
@@ -110,6 +115,25 @@ func fastSabotages() []Sabotage {
 			Doc: "The sessions implement what Caps does not have, so a program that requires it does not start.",
 			Apply: eachConn(func(c *conn) {
 				c.caps = func() driver.Caps { return c.Conn.Caps() &^ driver.CapWaitAny }
+			}),
+		},
+		{
+			Name: "caps-without-watch", Breaks: "F3",
+			Doc: "Caps has what the connection does not implement: a wrapper hides it.",
+			Apply: func(h conformance.Harness) conformance.Harness {
+				sound := h.Open
+				h.Open = func(ctx context.Context, namespace string) (driver.Conn, error) {
+					c, err := sound(ctx, namespace)
+					return struct{ driver.Conn }{c}, err
+				}
+				return h
+			},
+		},
+		{
+			Name: "watch-without-caps", Breaks: "F3",
+			Doc: "The connection implements what Caps does not have.",
+			Apply: eachConn(func(c *conn) {
+				c.caps = func() driver.Caps { return c.Conn.Caps() &^ driver.CapWatch }
 			}),
 		},
 	}

@@ -2,6 +2,7 @@ package sabotage
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 	"time"
 
@@ -14,12 +15,16 @@ import (
 type conn struct {
 	driver.Conn
 	namespace string
-	resets    signal       // fires when the link resets the connection
-	silences  signal       // fires when the link stops
-	closed    atomic.Int32 // open, closing or closed, where a sabotage keeps it
+	ctx       context.Context // given to Open, which in the suite lasts for the case
+	resets    signal          // fires when the link resets the connection
+	silences  signal          // fires when the link stops
+	cuts      signal          // fires when the link begins to refuse connections
+	broken    atomic.Bool     // the link is frozen, loses replies or refuses connections
+	closed    atomic.Int32    // open, closing or closed, where a sabotage keeps it
 
 	open  func(ctx context.Context, ttl time.Duration) (driver.Session, error)
 	list  func(ctx context.Context, dir string) ([]driver.Node, error)
+	watch func(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error]
 	caps  func() driver.Caps
 	close func() error
 }
@@ -36,6 +41,17 @@ func (c *conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
 		return c.list(ctx, dir)
 	}
 	return c.Conn.List(ctx, dir)
+}
+
+func (c *conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	if c.watch != nil {
+		return c.watch(ctx, dir)
+	}
+	return c.soundWatch(ctx, dir)
+}
+
+func (c *conn) soundWatch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	return c.Conn.(driver.Watcher).Watch(ctx, dir)
 }
 
 func (c *conn) Caps() driver.Caps {
@@ -170,11 +186,13 @@ type link struct {
 }
 
 func (l link) Freeze(d netfault.Direction) {
+	l.conn.broken.Store(true)
 	l.Link.Freeze(d)
 	l.conn.silences.fire()
 }
 
 func (l link) DropReplies() {
+	l.conn.broken.Store(true)
 	l.Link.DropReplies()
 	l.conn.silences.fire()
 }
@@ -185,8 +203,15 @@ func (l link) DropConnections() {
 }
 
 func (l link) Cut() {
+	l.conn.broken.Store(true)
 	l.Link.Cut()
 	l.conn.resets.fire()
+	l.conn.cuts.fire()
+}
+
+func (l link) Heal() error {
+	l.conn.broken.Store(false)
+	return l.Link.Heal()
 }
 
 // onConn breaks every connection.
@@ -197,7 +222,7 @@ func onConn(h conformance.Harness, sabotage func(*conn)) conformance.Harness {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: in, namespace: namespace}
+		c := &conn{Conn: in, namespace: namespace, ctx: ctx}
 		sabotage(c)
 		return c, nil
 	}
@@ -209,7 +234,7 @@ func onConn(h conformance.Harness, sabotage func(*conn)) conformance.Harness {
 		if err != nil {
 			return nil, nil, err
 		}
-		c := &conn{Conn: in, namespace: namespace}
+		c := &conn{Conn: in, namespace: namespace, ctx: ctx}
 		sabotage(c)
 		return c, link{l, c}, nil
 	}

@@ -177,7 +177,7 @@ func listPrefix(h conformance.Harness) conformance.Harness {
 						nodes = slices.Concat(nodes, more)
 					}
 				}
-				return slices.SortedFunc(slices.Values(nodes), func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) }), err
+				return bySeq(nodes), err
 			}
 		}
 		c.list = through(c.Conn.List)

@@ -51,6 +51,9 @@ func mapped(h conformance.Harness, out, in func(namespace string, n driver.Node)
 			nodes, err := c.Conn.List(ctx, dir)
 			return outAll(nodes), err
 		}
+		c.states(func(*loop) func([]driver.Node) [][]driver.Node {
+			return func(nodes []driver.Node) [][]driver.Node { return [][]driver.Node{outAll(nodes)} }
+		})
 		c.sessions(func(s *session) {
 			s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
 				nodes, err := s.Session.List(ctx, dir)
@@ -122,9 +125,15 @@ func slowThird(field func(*driver.Node) *uint64) func(conformance.Harness) confo
 
 // sortLists puts lists into the order that Seq has by now.
 func sortLists(h conformance.Harness) conformance.Harness {
-	return relist(func(_ string, nodes []driver.Node) []driver.Node {
-		return slices.SortedFunc(slices.Values(nodes), func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) })
+	h = relist(func(_ string, nodes []driver.Node) []driver.Node { return bySeq(nodes) })(h)
+	return eachState(func(*loop) func([]driver.Node) [][]driver.Node {
+		return func(nodes []driver.Node) [][]driver.Node { return [][]driver.Node{bySeq(nodes)} }
 	})(h)
+}
+
+// bySeq returns the nodes in the order of Seq.
+func bySeq(nodes []driver.Node) []driver.Node {
+	return slices.SortedFunc(slices.Values(nodes), func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
 // wrapCounter counts in 31 bits where the harness brought a counter near its

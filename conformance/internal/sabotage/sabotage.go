@@ -41,6 +41,13 @@ func All() []Sabotage {
 		updateSabotages(),
 		errorSabotages(),
 		fastSabotages(),
+		namesSabotages(),
+		watchSabotages(),
+		watchOrderSabotages(),
+		watchHealSabotages(),
+		watchEndSabotages(),
+		watchLeftSabotages(),
+		capsSabotages(),
 		leftoverSabotages(),
 	)
 }

@@ -39,6 +39,9 @@ func shadowSixth(h conformance.Harness) conformance.Harness {
 			nodes, err := c.Conn.List(ctx, dir)
 			return hide(c.namespace, nodes), err
 		}
+		c.states(func(*loop) func([]driver.Node) [][]driver.Node {
+			return func(nodes []driver.Node) [][]driver.Node { return [][]driver.Node{hide(c.namespace, nodes)} }
+		})
 		c.sessions(func(s *session) {
 			var mine sync.Mutex
 			var shadow driver.Session

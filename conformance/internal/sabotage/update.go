@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -80,13 +81,13 @@ func updateSabotages() []Sabotage {
 		},
 		{
 			Name: "late-update", Breaks: "U2",
-			Doc: "An Update likewise.",
+			Doc: "An Update likewise: it changes the data of another node.",
 			Apply: eachSession(func(s *session) {
 				s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
 					m, err := s.Session.Update(ctx, n, data)
 					if ctxEnded(err) {
 						s.later(func() {
-							if now, ok := s.byKey(s.ctx, n); ok {
+							if now, ok := s.byKey(s.ctx, n); ok && !now.Same(n) {
 								_, _ = s.Session.Update(s.ctx, now, data)
 							}
 						})
@@ -131,6 +132,43 @@ func updateSabotages() []Sabotage {
 					m, err := s.Session.Update(ctx, n, data)
 					if errors.Is(err, driver.ErrGone) {
 						_, _ = s.Session.Create(ctx, n.Dir, n.ID, data)
+					}
+					return m, err
+				}
+			}),
+		},
+		{
+			Name: "late-update-undoes", Breaks: "U5",
+			Doc: "Update asks for the node and not for what it replaces: one that was given up comes through later and brings old data back.",
+			Apply: eachSession(func(s *session) {
+				s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+					m, err := s.Session.Update(ctx, n, data)
+					if ctxEnded(err) {
+						s.later(func() { _, _ = s.Session.Update(s.ctx, n, data) })
+					}
+					return m, err
+				}
+			}),
+		},
+		{
+			Name: "one-update-remembered", Breaks: "U5",
+			Doc: "Of the Updates that were given up only the last is fenced off; the one before it comes through later.",
+			Apply: eachSession(func(s *session) {
+				var mu sync.Mutex
+				last := make(map[string][]byte) // the data of an Update that was given up, by key
+				s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+					m, err := s.Session.Update(ctx, n, data)
+					mu.Lock()
+					defer mu.Unlock()
+					before, ok := last[n.Key]
+					switch {
+					case err == nil:
+						delete(last, n.Key)
+					case ctxEnded(err):
+						last[n.Key] = data
+						if ok {
+							s.later(func() { _, _ = s.Session.Update(s.ctx, n, before) })
+						}
 					}
 					return m, err
 				}

@@ -1,0 +1,56 @@
+package consul_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/consul"
+)
+
+// The import registers the scheme and says what a URL may hold.
+func Example() {
+	opener, err := driver.DefaultMux.Lookup("consul")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("port", opener.DefaultPort)
+	for _, p := range opener.Params {
+		fmt.Println(p.Name)
+	}
+	// Output:
+	// port 8500
+	// consul_namespace
+	// partition
+	// datacenter
+	// dial_timeout
+}
+
+// A connection on a client that the program has anyway.
+func ExampleNew() {
+	ctx := context.Background()
+	client, err := api.NewClient(&api.Config{
+		Address:    "127.0.0.1:8500",
+		HttpClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	conn := consul.New(client, "myapp/prod", nil)
+	defer conn.Close()
+
+	session, err := conn.OpenSession(ctx, 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	node, err := session.Create(ctx, "mutex:deploy", "0", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(node.Key, node.Token)
+}

@@ -1,0 +1,40 @@
+package consul
+
+import "testing"
+
+func TestFence(t *testing.T) {
+	var f fence
+	a, b := slot{"d", "0"}, slot{"d", "1"}
+	want := func(what string, of slot, stood uint64, move bool) {
+		t.Helper()
+		if s, m := f.position(of); s != stood || m != move {
+			t.Errorf("%s: stands at %d, to be moved: %v; want %d, %v", what, s, m, stood, move)
+		}
+	}
+	want("at the beginning", a, 0, false)
+	f.doubt(a, 0)
+	want("in doubt", a, 0, true)
+	want("another slot", b, 0, false)
+	f.saw(7)
+	want("moved", a, 7, false)
+	f.doubt(a, 0)
+	want("a request from before the move", a, 7, false)
+	f.doubt(b, 7)
+	f.saw(5)
+	want("an older reply", b, 7, true)
+	f.saw(9)
+	want("moved again", b, 9, false)
+	f.saw(0)
+	want("deleted by somebody", a, 0, true)
+	want("deleted by somebody", b, 0, true)
+	f.saw(0)
+	want("seen so again", a, 0, true)
+	f.saw(12)
+	want("made again", a, 12, false)
+}
+
+func TestMarksDiffer(t *testing.T) {
+	if string(mark(0)) == string(mark(1)) || len(mark(0)) == 0 {
+		t.Errorf("marks are %q and %q", mark(0), mark(1))
+	}
+}

@@ -1,0 +1,267 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"go.uber.org/goleak"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// patience bounds what must happen. It is reached only by what is broken.
+const patience = 30 * time.Second
+
+// shortTTL is the TTL of sessions that are to run out.
+const shortTTL = 2 * time.Second
+
+// The servers that all tests of the package share, each started when first
+// asked for. Tests keep apart by their namespaces.
+var (
+	single = shared{opts: testserver.ConsulOptions{SessionTTLMin: time.Second, ExtraConfig: roomy}}
+	triple = shared{opts: testserver.ConsulOptions{Members: 3, SessionTTLMin: time.Second, ExtraConfig: roomy}}
+	// patient grants no TTL below Consul's default.
+	patient = shared{opts: testserver.ConsulOptions{Dev: true, ExtraConfig: roomy}}
+	// standard is with the limits that Consul has by default.
+	standard = shared{opts: testserver.ConsulOptions{}}
+)
+
+// roomy lets the tests that run side by side have more connections than one
+// client may have.
+var roomy = map[string]any{"limits": map[string]any{"http_max_conns_per_client": 5000}}
+
+type shared struct {
+	opts   testserver.ConsulOptions
+	once   sync.Once
+	consul *testserver.Consul
+	err    error
+}
+
+func (s *shared) get(t testing.TB) *testserver.Consul {
+	t.Helper()
+	s.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+		defer cancel()
+		s.consul, s.err = testserver.NewConsul(ctx, s.opts)
+	})
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.consul
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, s := range []*shared{&single, &triple, &patient, &standard} {
+		if s.consul == nil {
+			continue
+		}
+		if err := s.consul.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantIs(t testing.TB, err error, want ...error) {
+	t.Helper()
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Fatalf("got the error %v; want one that is %q", err, w)
+		}
+	}
+}
+
+// eventually polls what sends no event.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+func namespace(t testing.TB) string {
+	return "test/" + strings.ReplaceAll(t.Name(), "/", ".") + fmt.Sprintf(".%d", time.Now().UnixNano())
+}
+
+// newAdmin returns a client that nothing interferes with.
+func newAdmin(t testing.TB, endpoint, token string) *api.Client {
+	t.Helper()
+	wire := newTransport(nil, patience)
+	client, err := api.NewClient(&api.Config{Address: endpoint, Token: token, HttpClient: wire.client()})
+	must(t, err)
+	t.Cleanup(wire.close)
+	return client
+}
+
+// fixture is a connection through a tap, with all that a test looks at it with.
+type fixture struct {
+	*conn
+	t     testing.TB
+	tap   *tap
+	admin *api.Client
+}
+
+// start connects to the shared server.
+func start(t testing.TB) *fixture {
+	t.Helper()
+	return startOn(t, single.get(t), defaultTiming)
+}
+
+// startOn connects to the first server of a cluster, and sees that nothing is
+// left when the test is over.
+func startOn(t testing.TB, consul *testserver.Consul, timing timing) *fixture {
+	t.Helper()
+	endpoint := consul.Member(0).Endpoint()
+	f := &fixture{t: t, admin: newAdmin(t, endpoint, consul.Token), tap: newTap(t, endpoint)}
+	t.Cleanup(f.tap.close)
+	c, err := openWith(within(t), driver.Target{
+		Hosts:     []string{f.tap.addr()},
+		Namespace: namespace(t),
+		Token:     driver.Secret(consul.Token),
+		Logger:    zaptest.NewLogger(t),
+	}, timing)
+	must(t, err)
+	f.conn = c
+	t.Cleanup(func() {
+		if err := f.conn.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		f.wantEmpty()
+	})
+	return f
+}
+
+// wantEmpty fails unless nothing of the namespace is left in the store.
+func (f *fixture) wantEmpty() {
+	f.t.Helper()
+	eventually(f.t, "nothing is left in the store", func() bool {
+		keys, _, err := f.admin.KV().Keys(f.all(), "", nil)
+		return err == nil && len(keys) == 0 && len(f.sessionsIn()) == 0
+	})
+}
+
+// sessionsIn returns the sessions of the namespace.
+func (f *fixture) sessionsIn() (ids []string) {
+	f.t.Helper()
+	all, _, err := f.admin.Session().List(&api.QueryOptions{RequireConsistent: true})
+	must(f.t, err)
+	for _, s := range all {
+		if strings.HasPrefix(s.Name, string(f.keyspace)+" ") {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+func (f *fixture) open(ttl time.Duration) *session {
+	f.t.Helper()
+	s, err := f.OpenSession(within(f.t), ttl)
+	must(f.t, err)
+	return s.(*session)
+}
+
+func (f *fixture) create(s driver.Session, dir, id string) driver.Node {
+	f.t.Helper()
+	n, err := s.Create(within(f.t), dir, id, []byte(id))
+	must(f.t, err)
+	return n
+}
+
+// keys returns the keys of a directory as they are in the store.
+func (f *fixture) keys(dir string) []string {
+	f.t.Helper()
+	keys, _, err := f.admin.KV().Keys(f.dir(dir), "", &api.QueryOptions{RequireConsistent: true})
+	must(f.t, err)
+	return keys
+}
+
+func (f *fixture) wantKeys(dir string, want int) {
+	f.t.Helper()
+	if keys := f.keys(dir); len(keys) != want {
+		f.t.Fatalf("keys %v in %s; want %d", keys, dir, want)
+	}
+}
+
+// remove deletes a key as an operator does.
+func (f *fixture) remove(key string) {
+	f.t.Helper()
+	_, err := f.admin.KV().Delete(key, nil)
+	must(f.t, err)
+}
+
+// waiting runs a wait and returns its outcome when it comes.
+func waiting(ctx context.Context, s driver.Session, n driver.Node) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- s.WaitDelete(ctx, n) }()
+	return done
+}
+
+func receive[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("not within %v: %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+// pendingStill fails if a wait has ended.
+func pendingStill(t testing.TB, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		t.Fatalf("the wait has ended, with %v", err)
+	default:
+	}
+}
+
+// eventuallyWatched waits until so many queries wait at the agent.
+func (f *fixture) eventuallyWatched(n int) {
+	f.t.Helper()
+	eventually(f.t, fmt.Sprintf("%d queries wait", n), func() bool { return f.tap.state().watches == n })
+}
+
+// eventuallyWaiting waits until there are so many waits in a directory.
+func (f *fixture) eventuallyWaiting(dir string, n int) {
+	f.t.Helper()
+	eventually(f.t, fmt.Sprintf("%d waits", n), func() bool {
+		f.watches.mu.Lock()
+		defer f.watches.mu.Unlock()
+		l := f.watches.lines[f.dir(dir)]
+		return l != nil && len(l.waits) == n
+	})
+}

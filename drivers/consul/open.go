@@ -1,0 +1,153 @@
+package consul
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"go.uber.org/zap"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// maxTTL is what Consul grants at the most. How little it grants depends on the
+// servers' session_ttl_min.
+const maxTTL = 24 * time.Hour
+
+// shortestOpening is the least that the opening of a session may take, however
+// short its TTL.
+const shortestOpening = time.Second
+
+// pause keeps attempts that fail at once apart.
+const pause = 50 * time.Millisecond
+
+// OpenSession implements driver.Conn. The session has no health checks: with
+// serfHealth, which Consul adds by itself, it would end when the agent is
+// thought to be dead, without regard to its TTL. Its nodes are deleted with it,
+// and what the lock-delay would protect from others, their names, is the
+// session's alone.
+func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	o := op{name: "open session", write: true, limit: max(c.timing.of(ttl), shortestOpening), life: c.ctx}
+	if ttl <= 0 || ttl > maxTTL {
+		return nil, invalid(o, "a TTL of %v; Consul grants from 10s, or less if session_ttl_min of its servers says so, to %v", ttl, maxTTL)
+	}
+	if !c.enter() {
+		return nil, failed(o, driver.ErrClosed, nil)
+	}
+	defer c.farther.Done()
+	entry := &api.SessionEntry{
+		// By its name it is found again when the reply is lost.
+		Name:      fmt.Sprintf("%s %s", c.keyspace, strings.ToLower(rand.Text()[:12])),
+		TTL:       ttl.String(),
+		Behavior:  api.SessionBehaviorDelete,
+		LockDelay: time.Nanosecond, // the shortest there is; 0 is 15 s
+	}
+	var id string
+	sent := time.Now()
+	err := c.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
+		id, _, err = a.Session().CreateNoChecks(entry, new(api.WriteOptions).WithContext(ctx))
+		return err
+	})
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), errTTL):
+		return nil, invalid(o, "a TTL of %v; this server grants %s", ttl, granted(err.Error()))
+	case errors.Is(err, driver.ErrUncertain):
+		c.farther.Go(func() { c.findAndDestroy(entry.Name, o.limit, ttl) })
+		return nil, err
+	default:
+		return nil, err
+	}
+	s := newSession(c, id, ttl, sent)
+	if !c.adopt(s) { // Close has begun in the meantime
+		s.close()
+		s.cancel()
+		s.lease.Wait()
+		c.farther.Go(func() { c.destroyUntilDone(id, o.limit, ttl) })
+		return nil, s.Err()
+	}
+	return s, nil
+}
+
+// granted finds the range in what a server says: "must be between
+// [10s=24h0m0s]".
+func granted(text string) string {
+	_, text, _ = strings.Cut(text, "[")
+	text, _, _ = strings.Cut(text, "]")
+	if least, most, ok := strings.Cut(text, "="); ok {
+		return fmt.Sprintf("from %s (its session_ttl_min) to %s", least, most)
+	}
+	return fmt.Sprintf("no less than its session_ttl_min, which is 10s by default, and no more than %v", maxTTL)
+}
+
+// destroy ends a session. One that does not exist is success.
+func (c *conn) destroy(ctx context.Context, id string, limit time.Duration) error {
+	o := op{name: "destroy session", key: id, write: true, limit: limit, life: c.ctx}
+	return c.do(ctx, o, func(ctx context.Context, a *agent) error {
+		_, err := a.Session().Destroy(id, new(api.WriteOptions).WithContext(ctx))
+		return err
+	})
+}
+
+// destroyUntilDone ends a session in the background, as well as it can: until
+// the store confirms, the session has expired or the connection is closed.
+func (c *conn) destroyUntilDone(id string, limit, ttl time.Duration) {
+	c.insist(limit, ttl, func(ctx context.Context) (done bool, err error) {
+		err = c.destroy(ctx, id, limit)
+		return err == nil, err
+	})
+}
+
+// findAndDestroy ends a session that may have been created, or still be, by a
+// request whose reply was lost.
+func (c *conn) findAndDestroy(name string, limit, ttl time.Duration) {
+	o := op{name: "find session", key: name, limit: limit, life: c.ctx}
+	c.insist(limit, ttl, func(ctx context.Context) (done bool, err error) {
+		var all []*api.SessionEntry
+		err = c.do(ctx, o, func(ctx context.Context, a *agent) error {
+			all, _, err = a.Session().List(consistently(ctx))
+			return err
+		})
+		for _, s := range all {
+			if s.Name == name {
+				err = c.destroy(ctx, s.ID, limit)
+				return err == nil, err
+			}
+		}
+		return false, err
+	})
+}
+
+// insist makes attempts until one is done, or twice the TTL has passed, after
+// which the store has ended the session by itself. When the connection is being
+// closed the last one is made at once.
+func (c *conn) insist(limit, ttl time.Duration, attempt func(context.Context) (done bool, err error)) {
+	ctx, cancel := context.WithTimeout(c.ctx, 2*ttl)
+	defer cancel()
+	leaving := c.using.Done()
+	for wait := pause; ; wait = min(2*wait, limit) {
+		done, err := attempt(ctx)
+		if done {
+			return
+		}
+		if leaving == nil && err == nil {
+			return // nothing to be found, and no time to wait for it
+		}
+		timer := time.NewTimer(wait)
+		// If ctx has ended as well, the next attempt finds out.
+		select {
+		case <-timer.C:
+		case <-leaving: // Close waits for this, but not for long
+			timer.Stop()
+			leaving, wait = nil, pause
+		case <-ctx.Done():
+			timer.Stop()
+			c.log.Debug("left a session to expire", zap.Error(err))
+			return
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package consul
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"go.uber.org/zap"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+func asError(err error, target **driver.Error) bool { return errors.As(err, target) }
+
+// targetOf is a cluster as an Opener is given it.
+func targetOf(t *testing.T, consul *testserver.Consul) driver.Target {
+	t.Helper()
+	var hosts []string
+	for _, m := range consul.Members {
+		_, host, _ := strings.Cut(m.Endpoint(), "://")
+		hosts = append(hosts, host)
+	}
+	return driver.Target{
+		Scheme:    "consul",
+		Hosts:     hosts,
+		Namespace: namespace(t),
+		Token:     driver.Secret(consul.Token),
+		Logger:    zap.NewNop(),
+	}
+}
+
+func opener(t *testing.T) driver.Opener {
+	t.Helper()
+	o, err := driver.DefaultMux.Lookup("consul")
+	must(t, err)
+	return o
+}
+
+// use opens a connection, does a little of everything with it and closes it.
+func use(t *testing.T, target driver.Target) {
+	t.Helper()
+	c, err := opener(t).Open(within(t), target)
+	must(t, err)
+	tryOut(t, c)
+	must(t, c.Close())
+	_, err = c.List(within(t), "d")
+	wantIs(t, err, driver.ErrClosed)
+}
+
+func tryOut(t *testing.T, c driver.Conn) {
+	t.Helper()
+	s, err := c.OpenSession(within(t), 10*time.Second)
+	must(t, err)
+	n, err := s.Create(within(t), "d", "0", nil)
+	must(t, err)
+	wait := waiting(within(t), s, n)
+	nodes, err := c.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(n) {
+		t.Errorf("listed %+v; want %+v", nodes, n)
+	}
+	must(t, s.Delete(within(t), n))
+	must(t, receive(t, "the wait", wait))
+	must(t, s.Close(within(t)))
+}
+
+func TestOpen(t *testing.T) {
+	use(t, targetOf(t, single.get(t)))
+	use(t, targetOf(t, triple.get(t)))
+}
+
+func TestOpenOfAnAgentThatIsNotThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and says nothing
+	must(t, err)
+	defer l.Close()
+	nobody := driver.Target{Hosts: []string{l.Addr().String()}, Namespace: "ns", Logger: zap.NewNop()}
+	c, err := opener(t).Open(within(t), nobody) // does not wait for it
+	must(t, err)
+	ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
+	defer cancel()
+	_, err = c.OpenSession(ctx, time.Minute)
+	wantIs(t, err, driver.ErrUncertain, context.DeadlineExceeded)
+	_, err = c.List(ctx, "d")
+	wantIs(t, err, context.DeadlineExceeded)
+	_, err = opener(t).Open(ctx, nobody)
+	wantIs(t, err, driver.ErrUnavailable, context.DeadlineExceeded)
+	must(t, c.Close())
+}
+
+func TestParams(t *testing.T) {
+	checks := map[string]func(string) error{}
+	for _, p := range opener(t).Params {
+		checks[p.Name] = p.Check
+	}
+	tests := []struct {
+		name, value string
+		valid       bool
+	}{
+		{"consul_namespace", "team-a", true},
+		{"consul_namespace", "", false},
+		{"consul_namespace", "a/b", false},
+		{"partition", "part_1", true},
+		{"partition", "*", false},
+		{"datacenter", "dc1", true},
+		{"datacenter", "-dc", false},
+		{"datacenter", strings.Repeat("d", 65), false},
+		{"dial_timeout", "2s", true},
+		{"dial_timeout", "0s", false},
+		{"dial_timeout", "soon", false},
+	}
+	for _, tt := range tests {
+		if err := checks[tt.name](tt.value); (err == nil) != tt.valid {
+			t.Errorf("%s=%s: %v; want valid: %v", tt.name, tt.value, err, tt.valid)
+		}
+	}
+	for _, wrong := range []driver.Target{
+		{Hosts: []string{"x:1"}, Params: map[string]string{"dial_timeout": "x"}},
+		{},
+	} {
+		_, err := opener(t).Open(within(t), wrong)
+		wantIs(t, err, driver.ErrInvalid)
+	}
+}
+
+func TestOpenerSaysWhatAURLMayHold(t *testing.T) {
+	o := opener(t)
+	if o.DefaultPort != "8500" || !o.TLS || !o.Token || o.Password || o.Local || o.MinTTL != 0 || o.MaxTTL != 24*time.Hour {
+		t.Errorf("the opener is %+v", o)
+	}
+}
+
+// On a client of the program's own.
+func TestNew(t *testing.T) {
+	consul := single.get(t)
+	wire := newTransport(nil, time.Second)
+	defer wire.close()
+	client, err := api.NewClient(&api.Config{Address: consul.Member(0).Endpoint(), HttpClient: wire.client()})
+	must(t, err)
+	c := New(client, "", &Options{})
+	s, err := c.OpenSession(within(t), time.Minute)
+	must(t, err)
+	n, err := s.Create(within(t), "d", "0", nil)
+	must(t, err)
+	if !strings.HasPrefix(n.Key, "coordkit/d/") {
+		t.Errorf("the key is %s", n.Key)
+	}
+	must(t, s.Close(within(t)))
+	tryOut(t, c)
+	must(t, c.Close())
+	must(t, New(client, "x", nil).Close())
+	_, _, err = client.KV().Get("x", nil) // the client is still the caller's
+	must(t, err)
+}
+
+func TestCapsAgreeWithTheInterfaces(t *testing.T) {
+	f := start(t)
+	s := driver.Session(f.open(time.Minute))
+	_, lists := s.(driver.CreateLister)
+	_, waits := s.(driver.AnyWaiter)
+	_, watches := driver.As[driver.Watcher](f.conn)
+	if c := f.Caps(); c.Has(driver.CapWatch) != watches || c.Has(driver.CapCreateList) != lists || c.Has(driver.CapWaitAny) != waits || !c.Has(driver.CapShared|driver.CapDurable) {
+		t.Errorf("caps are %v", c)
+	}
+}
+
+// Parameters of Consul Enterprise go with every request, and with every
+// operation of a transaction: there they are not taken from the URL.
+func TestEnterpriseParameters(t *testing.T) {
+	var got atomic.Pointer[api.TxnOps]
+	var query atomic.Value
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query.Store(r.URL.Query().Encode())
+		switch {
+		case r.URL.Path == "/v1/session/create":
+			_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
+		case r.URL.Path == "/v1/txn":
+			var ops api.TxnOps
+			_ = json.NewDecoder(r.Body).Decode(&ops)
+			got.Store(&ops)
+			_ = json.NewEncoder(w).Encode(api.TxnResponse{Results: api.TxnResults{{KV: entryFor(waitedFor("0", 100), 100, 100)}}})
+		default:
+			_, _ = w.Write([]byte("true"))
+		}
+	}))
+	defer server.Close()
+	c, err := opener(t).Open(context.Background(), driver.Target{
+		Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Namespace: "ns",
+		Params: map[string]string{"consul_namespace": "team", "partition": "part", "datacenter": "dc2"},
+	})
+	must(t, err)
+	s, err := c.OpenSession(within(t), time.Minute)
+	must(t, err)
+	const want = "dc=dc2&ns=team&partition=part"
+	if q := query.Load(); q != want {
+		t.Errorf("the session was opened with %q; want %q", q, want)
+	}
+	_, err = s.Create(within(t), "d", "0", nil)
+	must(t, err)
+	if q := query.Load(); q != want {
+		t.Errorf("the transaction was sent with %q; want %q", q, want)
+	}
+	for _, op := range *got.Load() {
+		if op.KV.Namespace != "team" || op.KV.Partition != "part" {
+			t.Errorf("operation %s %s is for namespace %q and partition %q", op.KV.Verb, op.KV.Key, op.KV.Namespace, op.KV.Partition)
+		}
+	}
+	must(t, c.Close())
+}

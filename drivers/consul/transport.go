@@ -1,0 +1,103 @@
+package consul
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// maxConns is how many connections there are to an agent, idle ones too: one
+// for each request that is made at a time, and some for renewals. Package http
+// would make more of its own accord, as it dials when a request has to wait
+// and keeps what it dialed also when the request did not need it.
+const maxConns = maxCalls + maxEyes + maxBroad + 1 + maxScans + 1 + 11
+
+// transport is the HTTP transport of a connection of our own. It knows its TCP
+// connections, so that none outlives it: package http has no way to close one
+// that is about to become idle.
+type transport struct {
+	*http.Transport
+	dialer net.Dialer
+
+	life   context.Context // ends when it is closed
+	cancel context.CancelFunc
+
+	mu   sync.Mutex
+	open map[*tcp]struct{} // nil once closed
+}
+
+// tcp is a connection that tells when it is closed.
+type tcp struct {
+	net.Conn
+	owner *transport
+}
+
+// newTransport returns a transport. config may be nil, for no TLS.
+func newTransport(config *tls.Config, dialTimeout time.Duration) *transport {
+	t := &transport{
+		dialer: net.Dialer{Timeout: dialTimeout},
+		open:   make(map[*tcp]struct{}),
+	}
+	t.life, t.cancel = context.WithCancel(context.Background())
+	t.Transport = &http.Transport{
+		DialContext:         t.dial,
+		TLSClientConfig:     config.Clone(), // it is changed for HTTP/2
+		TLSHandshakeTimeout: dialTimeout,
+		MaxConnsPerHost:     maxConns,
+		MaxIdleConnsPerHost: maxConns,         // by default all but two are closed after each request
+		IdleConnTimeout:     10 * time.Second, // other processes may need them
+		// Agents are near, and compressing costs both sides more than it saves.
+		DisableCompression: true,
+		// With TLS all requests share a connection, which has to be tested: the
+		// others of a dead one would wait for it as well.
+		ForceAttemptHTTP2: true,
+		HTTP2:             &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
+	}
+	return t
+}
+
+func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(t.life, cancel)
+	defer stop()
+	conn, err := t.dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &tcp{conn, t}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open == nil {
+		_ = conn.Close() // unused
+		return nil, net.ErrClosed
+	}
+	t.open[c] = struct{}{}
+	return c, nil
+}
+
+func (c *tcp) Close() error {
+	c.owner.mu.Lock()
+	delete(c.owner.open, c)
+	c.owner.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// client returns an HTTP client on the transport.
+func (t *transport) client() *http.Client { return &http.Client{Transport: t} }
+
+// close closes every connection. Requests under way fail.
+func (t *transport) close() {
+	t.cancel()
+	t.mu.Lock()
+	open := t.open
+	t.open = nil
+	t.mu.Unlock()
+	t.CloseIdleConnections()
+	for c := range open {
+		_ = c.Close() // may be closed already
+	}
+}

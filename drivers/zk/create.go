@@ -1,0 +1,207 @@
+package zk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Create implements driver.Session. It costs what CreateList costs, as the
+// numbers of a node depend on its directory.
+func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+	n, _, err := s.CreateList(ctx, dir, id, data)
+	return n, err
+}
+
+// CreateList implements driver.CreateLister.
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
+	o := s.change("create", dir)
+	err = s.live(func() error {
+		if err := checkData(o, data); err != nil {
+			return err
+		}
+		n, all, err = s.create(ctx, o, slotKey{dir, id}, data)
+		return err
+	})
+	if err != nil {
+		return driver.Node{}, nil, err
+	}
+	return n, all, nil
+}
+
+// errUndone is a directory that is being removed again and again.
+var errUndone = errors.New("somebody removes what is created, again and again")
+
+func (s *session) create(ctx context.Context, o op, k slotKey, data []byte) (driver.Node, []driver.Node, error) {
+	for start := time.Now(); time.Since(start) < o.limit; {
+		if doubt := s.slots.get(k).doubt; doubt != nil {
+			base, err := s.settle(ctx, o, k, *doubt)
+			if err != nil {
+				return driver.Node{}, nil, uncertain(o, err)
+			}
+			s.slots.set(k, slot{base: base, version: unknown})
+		}
+		if known := s.slots.get(k); known.leaving {
+			// What the slot is to be emptied by may be on its way: to return the node
+			// would be to return one that is removed.
+			if err := s.empty(ctx, o, k, known.base); err != nil {
+				return driver.Node{}, nil, uncertain(o, err)
+			}
+		}
+		m := made{base: s.slots.get(k).base}
+		var err error
+		if m.base == "" {
+			m, err = s.makeNode(ctx, o, k, data)
+			if err != nil {
+				return driver.Node{}, nil, err
+			}
+		}
+		if m.base == "" {
+			continue // what it was refused for is mended
+		}
+		// From here on there is a node, whatever goes wrong.
+		n, all, found, err := s.show(ctx, o, k, m)
+		if err != nil {
+			return driver.Node{}, nil, uncertain(o, err)
+		}
+		if found {
+			return n, all, nil
+		}
+		s.slots.clear(k, m.base)
+	}
+	return driver.Node{}, nil, failed(o, driver.ErrUnavailable, errUndone)
+}
+
+// uncertain makes an error say that a node may exist, if it does not say more
+// already.
+func uncertain(o op, err error) error {
+	if errors.Is(err, driver.ErrUnavailable) {
+		return failed(o, driver.ErrUncertain, err)
+	}
+	return err
+}
+
+// made is a node that was made, as far as the answer tells.
+type made struct {
+	base    string  // its name; "" if there is none
+	listing listing // of its directory, asked for with it
+	data    []byte  // what it was made with
+	fresh   bool    // it was made just now, with data
+}
+
+// makeNode makes a node. The list of the directory is asked for with it, and so
+// costs no time of its own. Without an error, there may be no node all the same:
+// then what was in the way is not any more.
+func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m made, err error) {
+	type answer struct {
+		results []gozk.MultiResponse
+		err     error
+		listing listing
+	}
+	path, fence := s.conn.dir(k.dir), s.fence.position()
+	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
+	data = bytes.Clone(data) // the caller may use its own again
+	s.conn.cache.directory(k.dir).expect(stem, data)
+	check := &gozk.CheckVersionRequest{Path: fence.path, Version: fence.version}
+	request := &gozk.CreateRequest{
+		Path:  path + "/" + stem + "-",
+		Data:  data,
+		Acl:   s.conn.acl,
+		Flags: gozk.FlagEphemeral | gozk.FlagSequence,
+	}
+	a, err := call(ctx, s.link, o, func(lib *gozk.Conn) (a answer, _ error) {
+		// The list has to be second to be of use. A new goroutine usually is;
+		// when it is not, the list is asked for again.
+		listed := make(chan listing, 1)
+		go func() { listed <- children(lib, path) }()
+		a.results, a.err = lib.Multi(check, request)
+		a.listing = <-listed
+		if a.err == nil && len(a.results) != 2 {
+			a.err = fmt.Errorf("%d results of 2 operations", len(a.results))
+		}
+		if isRefusal(a.err) {
+			return a, nil
+		}
+		return a, a.err
+	})
+	switch {
+	case errors.Is(err, driver.ErrUncertain):
+		s.slots.set(k, slot{doubt: &fence})
+		return made{}, err
+	case err != nil:
+		return made{}, err
+	case a.err != nil:
+		return made{}, s.mend(ctx, o, k, a.results, a.err)
+	}
+	_, base := cut(a.results[1].String)
+	m = made{base: base, listing: a.listing, data: data, fresh: true}
+	s.slots.set(k, slot{base: m.base})
+	return m, nil
+}
+
+// mend does away with what a request for a node was refused for: the fence that
+// stands elsewhere, or the directory that does not exist.
+func (s *session) mend(ctx context.Context, o op, k slotKey, results []gozk.MultiResponse, err error) error {
+	fenced := len(results) > 0 && results[0].Error != nil
+	switch {
+	case fenced && (errors.Is(err, gozk.ErrBadVersion) || errors.Is(err, gozk.ErrNoNode)):
+		return s.locate(ctx, o)
+	case !fenced && errors.Is(err, gozk.ErrNoNode):
+		o.write = false
+		_, err := call(ctx, s.link, o, func(lib *gozk.Conn) (struct{}, error) {
+			return struct{}{}, s.conn.ensure(lib, s.conn.dir(k.dir))
+		})
+		return err
+	}
+	return failed(o, kindOf(err, o.write), err)
+}
+
+// show returns a node of the slot and the list that holds it. It reports false
+// if the node is gone.
+func (s *session) show(ctx context.Context, o op, k slotKey, m made) (n driver.Node, all []driver.Node, found bool, err error) {
+	c := s.conn
+	o.write = false
+	path := c.dir(k.dir)
+	parsed, ok := parseName(m.base)
+	if !ok {
+		return n, nil, false, failed(o, nil, fmt.Errorf("the store made %q, which is no node's name", m.base))
+	}
+	if !slices.Contains(m.listing.names, m.base) {
+		m.listing, err = call(ctx, s.link, o, func(lib *gozk.Conn) (listing, error) {
+			ls := children(lib, path)
+			return ls, ls.err
+		})
+		if errors.Is(err, gozk.ErrNoNode) || err == nil && !slices.Contains(m.listing.names, m.base) {
+			return n, nil, false, nil
+		}
+		if err != nil {
+			return n, nil, false, err
+		}
+	}
+	r := remembered{data: m.data}
+	if _, numbered := number(m.listing.stat.Czxid, parsed.sequence); !m.fresh || !numbered {
+		it, err := call(ctx, s.link, o, func(lib *gozk.Conn) (content, error) {
+			it := get(lib, path+"/"+m.base)
+			return it, it.err
+		})
+		if errors.Is(err, gozk.ErrNoNode) {
+			return n, nil, false, nil
+		}
+		if err != nil {
+			return n, nil, false, err
+		}
+		if r = it.remember(parsed); r.foreign {
+			return n, nil, false, failed(o, nil, fmt.Errorf("%s/%s is not bound to this session: somebody else has made it", path, m.base))
+		}
+	}
+	all, err = c.nodes(ctx, s.link, o, k.dir, c.cache.directory(k.dir), m.listing, &owned{parsed.stem, r})
+	return c.asNode(k.dir, m.base, parsed, r, m.listing.stat), all, err == nil, err
+}

@@ -1,0 +1,275 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// patience bounds what must happen. It is reached only by what is broken.
+const patience = 30 * time.Second
+
+// unlimited is for servers that all the clients of a test's process share.
+var unlimited = map[string]string{"maxClientCnxns": "0"}
+
+// The servers that all tests of the package share, each started when first
+// asked for. Tests keep apart by their namespaces.
+var (
+	single = shared{opts: testserver.ZooKeeperOptions{ExtraConfig: unlimited}}
+	triple = shared{opts: testserver.ZooKeeperOptions{Members: 3, ExtraConfig: unlimited}}
+)
+
+type shared struct {
+	opts testserver.ZooKeeperOptions
+	once sync.Once
+	zk   *testserver.ZooKeeper
+	err  error
+}
+
+func (s *shared) get(t testing.TB) *testserver.ZooKeeper {
+	t.Helper()
+	s.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		s.zk, s.err = testserver.NewZooKeeper(ctx, s.opts)
+	})
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.zk
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, s := range []*shared{&single, &triple} {
+		if s.zk == nil {
+			continue
+		}
+		if err := s.zk.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if code == 0 {
+		// A library that is closed without a connection takes some seconds.
+		var err error
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+			if err = goleak.Find(); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantIs(t testing.TB, err error, want ...error) {
+	t.Helper()
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Fatalf("got the error %v; want one that is %q", err, w)
+		}
+	}
+}
+
+// eventually polls what sends no event.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+func receive[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("not within %v: %s", patience, what)
+		panic("unreachable")
+	}
+}
+
+func namespaceOf(t testing.TB) string {
+	return "test/" + strings.ReplaceAll(t.Name(), "/", ".") + fmt.Sprintf(".%d", time.Now().UnixNano())
+}
+
+func endpoints(z *testserver.ZooKeeper) (hosts []string) {
+	for _, m := range z.Members {
+		hosts = append(hosts, m.Endpoint())
+	}
+	return hosts
+}
+
+// fixture is a connection with all that a test looks at it with.
+type fixture struct {
+	*conn
+	t     testing.TB
+	zk    *testserver.ZooKeeper
+	tap   *tap
+	admin *gozk.Conn
+}
+
+// start connects to the shared server and sees that nothing is left when the
+// test is over.
+func start(t testing.TB) *fixture { return startOn(t, single.get(t), nil) }
+
+// startOn connects by way of hosts, or of the servers' own addresses.
+func startOn(t testing.TB, z *testserver.ZooKeeper, hosts []string) *fixture {
+	t.Helper()
+	f := &fixture{t: t, zk: z, tap: newTap(), admin: newAdmin(t, z)}
+	if hosts == nil {
+		hosts = endpoints(z)
+	}
+	f.conn = newConn(space("/"+namespaceOf(t)), peers{hosts: hosts, dial: f.tap.dial},
+		gozk.WorldACL(gozk.PermAll), zaptest.NewLogger(t))
+	f.relook = time.Hour // events have to do
+	t.Cleanup(func() {
+		f.close()
+		f.wantEmpty()
+	})
+	return f
+}
+
+// close closes the connection, and the sessions before with more patience than
+// that has: on a busy machine, servers may take longer.
+func (f *fixture) close() {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience/6)
+	defer cancel()
+	f.mu.Lock()
+	sessions := slices.Collect(maps.Keys(f.sessions))
+	f.mu.Unlock()
+	for _, s := range sessions {
+		_ = s.Close(ctx) // what is left of it is missed later
+	}
+	if err := f.conn.Close(); err != nil {
+		f.t.Errorf("close: %v", err)
+	}
+}
+
+// peer is another program, in the namespace of f.
+func (f *fixture) peer() *fixture { return f.peerOn(endpoints(f.zk)) }
+
+// peerOn is a peer that knows only the hosts given.
+func (f *fixture) peerOn(hosts []string) *fixture {
+	f.t.Helper()
+	other := &fixture{t: f.t, zk: f.zk, tap: newTap(), admin: f.admin}
+	other.conn = newConn(f.space, peers{hosts: hosts, dial: other.tap.dial}, f.acl, zaptest.NewLogger(f.t))
+	other.relook = f.relook
+	f.t.Cleanup(other.close)
+	return other
+}
+
+// wantEmpty fails unless nothing but directories is left of the namespace.
+func (f *fixture) wantEmpty() {
+	f.t.Helper()
+	var left []string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		var err error
+		if left, err = leaves(f.admin, string(f.space)); err == nil && len(left) == 0 {
+			return
+		}
+	}
+	f.t.Errorf("left in the store: %v", left)
+}
+
+// leaves returns what is in the directories of a namespace.
+func leaves(c *gozk.Conn, namespace string) (found []string, err error) {
+	dirs, _, err := c.Children(namespace)
+	if errors.Is(err, gozk.ErrNoNode) {
+		return nil, nil
+	}
+	for _, d := range dirs {
+		names, _, err := c.Children(namespace + "/" + d)
+		if err != nil && !errors.Is(err, gozk.ErrNoNode) {
+			return nil, err
+		}
+		for _, n := range names {
+			found = append(found, d+"/"+n)
+		}
+	}
+	return found, err
+}
+
+func (f *fixture) open(ttl time.Duration) *session {
+	f.t.Helper()
+	s, err := f.OpenSession(within(f.t), ttl)
+	must(f.t, err)
+	return s.(*session)
+}
+
+func (f *fixture) create(s driver.Session, dir, id string) driver.Node {
+	f.t.Helper()
+	n, err := s.Create(within(f.t), dir, id, []byte(id))
+	must(f.t, err)
+	return n
+}
+
+// names returns what is in a directory of the store.
+func (f *fixture) names(dir string) (names []string) {
+	f.t.Helper()
+	eventually(f.t, "the operator's client has a server", func() bool {
+		var err error
+		names, _, err = f.admin.Children(f.dir(dir))
+		return err == nil || errors.Is(err, gozk.ErrNoNode)
+	})
+	return names
+}
+
+func (f *fixture) wantNames(dir string, want int) {
+	f.t.Helper()
+	if names := f.names(dir); len(names) != want {
+		f.t.Fatalf("%v in %s; want %d", names, dir, want)
+	}
+}
+
+// waiting runs a wait and returns its outcome when it comes.
+func waiting(ctx context.Context, s driver.Session, n driver.Node) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- s.WaitDelete(ctx, n) }()
+	return done
+}
+
+// pendingStill fails if a wait has ended.
+func pendingStill(t testing.TB, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		t.Fatalf("the wait has ended, with %v", err)
+	default:
+	}
+}

@@ -1,0 +1,250 @@
+package zk
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// loseReply has the next request that changes something below the namespace
+// carried out, and its reply lost with the connection.
+func (f *fixture) loseReply() {
+	f.tap.intercept(func(c *tapped, op int32, frame []byte) bool {
+		if !writes[op] || !bytes.Contains(frame, []byte(f.space)) {
+			return false
+		}
+		f.tap.intercept(nil)
+		c.loseReply(f.t, frame)
+		return true
+	})
+}
+
+// loseReply has a request carried out, and its reply lost with the connection.
+func (c *tapped) loseReply(t testing.TB, frame []byte) {
+	c.detach()
+	if _, err := c.Conn.Write(frame); err != nil {
+		t.Error(err)
+	}
+	for xid := uint32(0); xid != binary.BigEndian.Uint32(frame[4:]); {
+		head := make([]byte, 4)
+		if _, err := io.ReadFull(c.Conn, head); err != nil {
+			t.Error(err)
+			break
+		}
+		answer := make([]byte, binary.BigEndian.Uint32(head))
+		if _, err := io.ReadFull(c.Conn, answer); err != nil {
+			t.Error(err)
+			break
+		}
+		xid = binary.BigEndian.Uint32(answer)
+	}
+	_ = c.Conn.Close()
+}
+
+// abort makes a call whose request is held back, and whose caller sees the
+// connection reset. release lets the request land.
+func (f *fixture) abort(do func(ctx context.Context) error) (release func()) {
+	f.t.Helper()
+	release = f.tap.hold(string(f.space) + "/d")
+	wantIs(f.t, do(within(f.t)), driver.ErrUncertain)
+	return release
+}
+
+// onBoth runs a test on one server, which drops what comes late as the connection is
+// gone, and on three, where another one passes it on.
+func onBoth(t *testing.T, test func(t *testing.T, f *fixture)) {
+	t.Run("single", func(t *testing.T) { test(t, start(t)) })
+	t.Run("three", func(t *testing.T) { test(t, startOn(t, triple.get(t), nil)) })
+}
+
+func TestLateCreateAfterAbandon(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fixture) {
+		s := f.open(long)
+		f.create(s, "d", "bystander")
+		release := f.abort(func(ctx context.Context) error {
+			_, err := s.Create(ctx, "d", "0", nil)
+			return err
+		})
+		must(t, s.Abandon(within(t), "d", "0"))
+		release()
+		f.wantNames("d", 1)
+		n := f.create(s, "d", "0")
+		nodes, err := s.List(within(t), "d")
+		must(t, err)
+		if len(nodes) != 2 || !nodes[1].Same(n) {
+			t.Errorf("listed %+v; want %+v as the second", nodes, n)
+		}
+	})
+}
+
+func TestLateCreateAfterCreate(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fixture) {
+		s := f.open(long)
+		f.create(s, "d", "bystander")
+		release := f.abort(func(ctx context.Context) error {
+			_, _, err := s.CreateList(ctx, "d", "0", []byte("late"))
+			return err
+		})
+		n := f.create(s, "d", "0")
+		release()
+		f.wantNames("d", 2)
+		nodes, err := s.List(within(t), "d")
+		must(t, err)
+		if len(nodes) != 2 || !nodes[1].Same(n) || string(nodes[1].Data) != "0" {
+			t.Errorf("listed %+v; want %+v as the second", nodes, n)
+		}
+	})
+}
+
+// Even if the servers took requests of one session in another order, the fence
+// would hold: here the late request is made again on the living connection.
+func TestFence(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.create(s, "d", "bystander")
+	behind := s.fence.position()
+	must(t, s.Abandon(within(t), "d", "0")) // raises it
+	if at := s.fence.position(); at.path != behind.path || at.version <= behind.version {
+		t.Fatalf("the fence stands at %+v; it stood at %+v", at, behind)
+	}
+	_, err := s.link.zk.Multi(&gozk.CheckVersionRequest{Path: behind.path, Version: behind.version},
+		&gozk.CreateRequest{Path: f.dir("d") + "/x", Acl: f.acl, Flags: gozk.FlagEphemeral})
+	wantIs(t, err, gozk.ErrBadVersion)
+
+	// Somebody else has raised it: the next request finds out.
+	_, err = f.admin.Set(behind.path, nil, -1)
+	must(t, err)
+	f.create(s, "d", "1")
+
+	// Somebody removes it.
+	at := s.fence.position()
+	must(t, f.admin.Delete(at.path, -1))
+	f.create(s, "d", "2")
+	if now := s.fence.position(); now.path == at.path {
+		t.Errorf("the fence stands at %+v again", now)
+	}
+	must(t, f.admin.Delete(s.fence.position().path, -1))
+	must(t, s.Abandon(within(t), "d", "3"))
+	f.wantNames("d", 3)
+}
+
+func TestReplyLost(t *testing.T) {
+	onBoth(t, func(t *testing.T, f *fixture) {
+		s := f.open(long)
+		f.create(s, "d", "bystander")
+		f.loseReply()
+		_, err := s.Create(within(t), "d", "0", []byte("first"))
+		wantIs(t, err, driver.ErrUncertain)
+		f.wantNames("d", 2)
+		n, err := s.Create(within(t), "d", "0", []byte("second"))
+		must(t, err)
+		if string(n.Data) != "first" {
+			t.Errorf("found %+v; want what was made first", n)
+		}
+		f.wantNames("d", 2)
+
+		f.loseReply()
+		wantIs(t, s.Abandon(within(t), "d", "0"), driver.ErrUncertain)
+		f.wantNames("d", 1)
+		must(t, s.Abandon(within(t), "d", "0"))
+		again := f.create(s, "d", "0")
+		if again.Seq <= n.Seq {
+			t.Errorf("made %+v after %+v", again, n)
+		}
+		f.loseReply()
+		wantIs(t, s.Delete(within(t), again), driver.ErrUncertain)
+		must(t, s.Delete(within(t), again))
+		f.wantNames("d", 1)
+	})
+}
+
+// The reply is lost to the making of the session's fence.
+func TestReplyLostWhileOpening(t *testing.T) {
+	f := start(t)
+	f.loseReply()
+	s := f.open(long)
+	f.create(s, "d", "0")
+	must(t, s.Close(within(t)))
+}
+
+func TestLateAbandonSparesTheNextNode(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.create(s, "d", "0")
+	release := f.abort(func(ctx context.Context) error { return s.Abandon(ctx, "d", "0") })
+	must(t, s.Abandon(within(t), "d", "0"))
+	n := f.create(s, "d", "0")
+	release()
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(n) {
+		t.Errorf("listed %+v; want %+v", nodes, n)
+	}
+}
+
+// Slots of one session are created and abandoned all at once: each Abandon
+// raises the fence under the others' feet.
+func TestConcurrentCreatesAndAbandons(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	const slots, rounds = 8, 10
+	var wg sync.WaitGroup
+	for slot := range slots {
+		wg.Go(func() {
+			id := fmt.Sprint(slot)
+			for round := range rounds {
+				n, all, err := s.CreateList(within(t), "d", id, []byte(fmt.Sprint(round)))
+				if err != nil {
+					t.Errorf("create %s: %v", id, err)
+					return
+				}
+				if !slices.ContainsFunc(all, n.Same) || string(n.Data) != fmt.Sprint(round) {
+					t.Errorf("round %d of %s made %+v and listed %+v", round, id, n, all)
+				}
+				if round == rounds-1 {
+					return
+				}
+				for range 2 { // the second raises the fence
+					if err := s.Abandon(within(t), "d", id); err != nil {
+						t.Errorf("abandon %s: %v", id, err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	f.wantNames("d", slots)
+}
+
+// What looks like the session's own node, and was put there by somebody, is
+// not.
+func TestNamesakeOfSomebodyElse(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.create(s, "d", "bystander")
+	forged := f.dir("d") + "/" + slotPrefix(s.ID(), "0") + "99-0000000099"
+	_, err := f.admin.Create(forged, nil, 0, f.acl)
+	must(t, err)
+	f.loseReply()
+	_, err = s.Create(within(t), "d", "0", nil)
+	wantIs(t, err, driver.ErrUncertain)
+	n := f.create(s, "d", "0")
+	if n.Key == forged {
+		t.Errorf("found %+v", n)
+	}
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 2 {
+		t.Errorf("listed %+v", nodes)
+	}
+	must(t, f.admin.Delete(forged, -1))
+}

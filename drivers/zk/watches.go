@@ -1,0 +1,250 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// watches are what a link watches: nodes that somebody waits for, each with one
+// watch, however many wait. A watch costs no goroutine while it stands.
+//
+// It is a watch of the node's children, which it cannot have, as ephemeral
+// nodes have none: the server fires it when the node is deleted and not when
+// its data change, and sets none if the node does not exist. The request is the
+// library's Children, of which the wire makes one that watches. The library
+// knows nothing of it. So what to watch on another connection, and what not any
+// more, is decided here.
+//
+// A watch outlives its last wait by a while and is then taken back.
+type watches struct {
+	link    *link
+	running sync.WaitGroup
+	ctx     context.Context // ends with the link
+	cancel  context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	wire   *wire // the connection whose server has the watches
+	all    map[string]*watch
+	sweep  *time.Timer
+
+	news    []*wait // that have something to hear, see tell
+	unasked []*wait // for which a probe is to be sent
+	asked   []*wait // for which one was sent
+}
+
+// watch is the watch of one node.
+type watch struct {
+	path    string
+	state   watchState
+	sent    *wire // where the request for it was sent last
+	targets []*target
+	idle    time.Time // since when nobody waits
+}
+
+type watchState int
+
+const (
+	arming   watchState = iota // being asked for
+	armed                      // the server has it
+	dropping                   // being taken back
+)
+
+func newWatches(l *link) *watches {
+	h := &watches{link: l, all: make(map[string]*watch)}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// join has the wait told when one of its nodes is gone.
+func (h *watches) join(w *wait) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return // the session's end ends the wait
+	}
+	for _, t := range w.targets {
+		v := h.all[t.path]
+		if v == nil {
+			v = &watch{path: t.path}
+			h.all[t.path] = v
+			h.armLocked(v)
+		}
+		v.targets = append(v.targets, t)
+		t.alive = v.state == armed
+	}
+}
+
+// leave ends the wait.
+func (h *watches) leave(w *wait) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.told = true
+	for _, t := range w.targets {
+		v := h.all[t.path]
+		if v == nil {
+			continue
+		}
+		for i, other := range v.targets {
+			if other == t {
+				last := len(v.targets) - 1
+				v.targets[i], v.targets[last] = v.targets[last], nil
+				v.targets = v.targets[:last]
+				break
+			}
+		}
+		if len(v.targets) == 0 && v.state == armed {
+			h.unused(v)
+		}
+	}
+}
+
+// armLocked has a watch asked for. The caller holds the lock.
+func (h *watches) armLocked(v *watch) {
+	v.state = arming
+	if !h.closed {
+		h.running.Go(func() { h.arm(v) })
+	}
+}
+
+// arm asks for a watch until the server has it, the node is gone, or nobody
+// waits.
+func (h *watches) arm(v *watch) {
+	o := op{name: "wait", key: v.path, limit: h.link.timing.attempt}
+	for {
+		_, err := call(h.ctx, h.link, o, func(c *gozk.Conn) (struct{}, error) {
+			_, _, err := c.Children(v.path)
+			return struct{}{}, err
+		})
+		again, doubt := h.armedOrNot(v, err)
+		if !again {
+			return
+		}
+		if doubt > 0 {
+			// The server may not have heard of the node yet.
+			if err = agree(h.ctx, h.link, o); err == nil {
+				h.link.saw(doubt)
+			}
+		}
+		if err != nil {
+			sleep(h.ctx, leastPause)
+		}
+	}
+}
+
+// armedOrNot takes the answer to the request for a watch, and reports whether to
+// ask again. If the node does not exist but may do so at a zxid that this session
+// has not seen, it returns that.
+func (h *watches) armedOrNot(v *watch, err error) (again bool, doubt uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	defer h.tellLocked()
+	switch {
+	case h.all[v.path] != v: // it fired in the meantime
+		return false, 0
+	case err == nil && v.sent == h.wire:
+		v.state = armed
+		for _, t := range v.targets {
+			t.alive = true
+			h.news = append(h.news, t.wait)
+		}
+		if len(v.targets) == 0 {
+			h.unused(v)
+		}
+		return false, 0
+	case len(v.targets) == 0:
+		delete(h.all, v.path)
+		return false, 0
+	case err == nil: // the connection was lost since
+		return true, 0
+	case errors.Is(err, gozk.ErrNoNode):
+		for _, t := range v.targets {
+			doubt = max(doubt, t.seen)
+		}
+		if doubt > h.link.seen.Load() {
+			return true, doubt
+		}
+		h.vanished(v)
+		return false, 0
+	case driver.Transient(err):
+		return true, 0
+	}
+	delete(h.all, v.path)
+	for _, t := range v.targets {
+		t.wait.tell(outcome{err: err})
+	}
+	return false, 0
+}
+
+// moved has the watches set anew on another connection.
+func (h *watches) moved(w *wire) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wire = w
+	h.news = append(h.news, h.asked...) // the answers are lost
+	h.asked = reset(h.asked)
+	for path, v := range h.all {
+		switch {
+		case v.state == arming: // arm does it
+		case len(v.targets) == 0:
+			delete(h.all, path)
+		default:
+			for _, t := range v.targets {
+				t.alive = false
+			}
+			h.armLocked(v)
+		}
+	}
+}
+
+// wants reports whether a request for the children of a path is one for a
+// watch, and takes note of where it is sent.
+func (h *watches) wants(path string, w *wire) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v := h.all[path]
+	if v == nil || v.state != arming {
+		return false
+	}
+	v.sent = w
+	return true
+}
+
+// fired takes the event of a watch.
+func (h *watches) fired(path string, deleted bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch v := h.all[path]; {
+	case v == nil:
+	case deleted:
+		h.vanished(v)
+	case v.state == armed: // what was taken for ephemeral is not: look again
+		h.armLocked(v)
+	}
+}
+
+// vanished takes note that a node is gone. The caller holds the lock.
+func (h *watches) vanished(v *watch) {
+	delete(h.all, v.path)
+	for _, t := range v.targets {
+		t.gone = true
+		h.news = append(h.news, t.wait)
+	}
+}
+
+// close ends everything. The waits end with their session.
+func (h *watches) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	h.cancel()
+	if h.sweep != nil {
+		h.sweep.Stop()
+	}
+}

@@ -1,0 +1,107 @@
+package queue_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// However often an entry is traded, it stands where the first did and has its
+// token.
+func TestTradeKeepsThePlace(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		e, h := a.acquire(queue.Request{})
+		first, place := h, e.Node().Seq
+		next := w.begin(func() error { _, err := b.Acquire(w.ctx, queue.Request{}); return err })
+		for range 3 {
+			var err error
+			e, h, err = e.Trade(w.ctx, h, queue.Request{Kind: "d"})
+			w.is(err, nil)
+			if _, over := next(); over {
+				t.Fatal("two hold")
+			}
+			if h.Token() != first.Token() || queue.InPlaceOf(e.Node()) != place || len(w.line()) != 2 {
+				t.Fatalf("token %d and place %d; want %d and %d", h.Token(), queue.InPlaceOf(e.Node()), first.Token(), place)
+			}
+		}
+		w.is(first.Err(), coord.ErrReleased)
+		c, err := a.Contenders(w.ctx, nil)
+		w.is(err, nil)
+		if len(c.Holders) != 1 || c.Holders[0].Token != first.Token() {
+			t.Errorf("%+v", c)
+		}
+		w.is(e.Release(w.ctx, h), nil)
+		if err, over := next(); !over || err != nil {
+			t.Fatalf("%v, %v", err, over)
+		}
+	})
+}
+
+func TestTradeIsRefused(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		e, h := a.acquire(queue.Request{})
+		other, err := e.Hold(h.Context())
+		w.is(err, nil)
+		_, _, err = e.Trade(w.ctx, h, queue.Request{Kind: "d"})
+		w.is(err, coord.ErrInvalid)
+		w.is(e.Release(w.ctx, other), nil)
+		_, _, err = e.Trade(w.ctx, other, queue.Request{Kind: "d"})
+		w.is(err, coord.ErrReleased)
+		if h.Err() != nil || len(w.line()) != 1 {
+			t.Errorf("%v, and %d entries", h.Err(), len(w.line()))
+		}
+		w.is(e.Release(w.ctx, h), nil)
+		_, _, err = e.Trade(w.ctx, h, queue.Request{Kind: "d"})
+		w.is(err, coord.ErrNotHeld)
+	})
+}
+
+// What happens to the old entry while the new one is made: it is released,
+// entered again, or given up by the caller. Nothing is left of the new one.
+func TestTradeOvertaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(w *world, e *queue.Entry, h *coord.Hold, cancel func())
+		why       error
+		left      int
+	}{
+		"released": {func(w *world, e *queue.Entry, h *coord.Hold, _ func()) { w.is(e.Release(w.ctx, h), nil) }, coord.ErrReleased, 0},
+		"entered": {func(w *world, e *queue.Entry, h *coord.Hold, _ func()) {
+			_, err := e.Hold(h.Context())
+			w.is(err, nil)
+		}, coord.ErrInvalid, 1},
+		"cancelled": {func(_ *world, _ *queue.Entry, _ *coord.Hold, cancel func()) { cancel() }, context.Canceled, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a := w.client()
+				e, h := a.acquire(queue.Request{})
+				late := a.link.Hold(mem.OpCreate)
+				ctx, cancel := context.WithCancel(w.ctx)
+				defer cancel()
+				trade := w.begin(func() error { _, _, err := e.Trade(ctx, h, queue.Request{Kind: "d"}); return err })
+				<-late.Caught()
+				c.meanwhile(w, e, h, cancel)
+				if _, over := trade(); over != (name == "cancelled") {
+					t.Fatalf("it has ended: %v", over)
+				}
+				late.Release()
+				err, over := trade()
+				if !over {
+					t.Fatal("it has not ended")
+				}
+				w.is(err, c.why)
+				if n := len(w.line()); n != c.left {
+					t.Errorf("%d entries; want %d", n, c.left)
+				}
+				if c.left == 1 && h.Err() != nil {
+					t.Errorf("the hold has ended: %v", h.Err())
+				}
+			})
+		})
+	}
+}
