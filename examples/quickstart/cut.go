@@ -67,4 +67,8 @@ type proxied struct {
 	proxies *netfault.Group
 }
 
+// Unwrap lets package driver find what else the connection can do.
+func (p proxied) Unwrap() any { return p.Conn }
+
+// Close closes the connection first, which has something to say to the store.
 func (p proxied) Close() error { return errors.Join(p.Conn.Close(), p.proxies.Close()) }

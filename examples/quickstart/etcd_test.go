@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"net/url"
-	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -13,40 +12,31 @@ import (
 
 func TestEtcd(t *testing.T) {
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
-	store := etcdURL(etcd, nil)
+	store := storeURL("etcd", etcd.Endpoints(), nil)
 	t.Run("story", func(t *testing.T) {
 		checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "2s"), 9)
-		checkEmpty(t, etcd)
+		etcdEmpty(t, etcd)
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		interrupted(t, "-store", store, "-ttl", "5s")
-		checkEmpty(t, etcd)
+		etcdEmpty(t, etcd)
 	})
 }
 
 // Several hosts, and certificates that must still fit behind the proxies.
 func TestEtcdClusterWithTLS(t *testing.T) {
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{Members: 3, TLS: true})
-	store := etcdURL(etcd, url.Values{
+	store := storeURL("etcd", etcd.Endpoints(), url.Values{
 		"tls_ca":   {etcd.TLS.CA},
 		"tls_cert": {etcd.TLS.ClientCert},
 		"tls_key":  {etcd.TLS.ClientKey},
 	})
 	checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "2s"), 9)
-	checkEmpty(t, etcd)
+	etcdEmpty(t, etcd)
 }
 
-func etcdURL(etcd *testserver.Etcd, query url.Values) string {
-	var hosts []string
-	for _, endpoint := range etcd.Endpoints() {
-		_, host, _ := strings.Cut(endpoint, "://")
-		hosts = append(hosts, host)
-	}
-	return "etcd://" + strings.Join(hosts, ",") + "/demo?" + query.Encode()
-}
-
-// checkEmpty checks that no key and no lease is left.
-func checkEmpty(t *testing.T, etcd *testserver.Etcd) {
+// etcdEmpty checks that no key and no lease is left.
+func etcdEmpty(t *testing.T, etcd *testserver.Etcd) {
 	t.Helper()
 	client, err := clientv3.New(etcd.ClientConfig())
 	if err != nil {

@@ -4,6 +4,11 @@
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -store 'etcd://127.0.0.1:2379/demo'
+//	go run ./examples/quickstart -store 'zk://127.0.0.1:2181/demo'
+//	go run ./examples/quickstart -store 'consul://127.0.0.1:8500/demo'
+//
+// The worker that is cut off keeps the others waiting until the store ends its
+// session: for the TTL, and on Consul for up to twice that, 20 s.
 //
 // How a program uses the lock is in worker.go, what the token is for in
 // ledger.go. The others stage the accident and tell the story.
@@ -20,12 +25,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
+	_ "github.com/coordkit/coordkit/drivers/consul"
 	_ "github.com/coordkit/coordkit/drivers/etcd"
 	_ "github.com/coordkit/coordkit/drivers/mem"
+	_ "github.com/coordkit/coordkit/drivers/zk"
 )
 
 func main() {
@@ -39,7 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	store := flags.String("store", "mem://", "`URL` of the store: scheme://host[:port][,host[:port]…]/namespace")
-	ttl := flags.Duration("ttl", 3*time.Second, "how long the store keeps the session of a worker that fell silent, unless the URL says session_ttl")
+	ttl := flags.Duration("ttl", 0, "how long the store keeps the session of a worker that fell silent, unless the URL says session_ttl (default 3s; on zk 8s, on consul 10s)")
 	workers := flags.Int("workers", 3, "how many workers contend, at least 2")
 	rounds := flags.Int("rounds", 3, "how often each of them updates the file, at least once")
 	switch err := flags.Parse(args); {
@@ -47,9 +55,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case err != nil:
 		return 2 // what is wrong was printed
-	case flags.NArg() > 0 || *workers < 2 || *rounds < 1 || *ttl <= 0:
+	case flags.NArg() > 0 || *workers < 2 || *rounds < 1 || *ttl < 0:
 		fmt.Fprintln(stderr, "quickstart: want at least 2 workers, 1 round, a positive TTL, and nothing but flags; see -help")
 		return 2
+	}
+	if *ttl == 0 {
+		*ttl = shortTTL(*store)
 	}
 	config := coord.Config{URL: *store, SessionTTL: coord.Duration(*ttl)}
 	err := demo(ctx, config, *workers, *rounds, stdout)
@@ -61,6 +72,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	return 1
+}
+
+// shortTTL is short, because everybody waits for it, and is granted by the
+// store's servers as they are shipped.
+func shortTTL(store string) time.Duration {
+	scheme, _, _ := strings.Cut(store, ":")
+	switch strings.ToLower(scheme) {
+	case "zk":
+		return 8 * time.Second // four ticks
+	case "consul":
+		return 10 * time.Second // session_ttl_min
+	default:
+		return 3 * time.Second
+	}
 }
 
 // demo runs the workers until all are done, one has failed, or ctx ends.

@@ -200,14 +200,14 @@ func (o onText) Write(line []byte) (int, error) {
 
 func TestWrongUse(t *testing.T) {
 	for _, c := range []struct{ name, wants, args string }{
-		{"unknown scheme", "registered are etcd, mem", "-store zebra://127.0.0.1/demo"},
+		{"unknown scheme", "registered are consul, etcd, mem, zk", "-store zebra://127.0.0.1/demo"},
 		{"no scheme", "no scheme", "-store 127.0.0.1:2379"},
 		{"no host", "no host", "-store etcd:///demo"},
 		{"malformed port", "port", "-store etcd://127.0.0.1:many/demo"},
 		{"unknown parameter", "mem takes session_ttl", "-store mem://?tls=true"},
 		{"password in the URL", "password_file", "-store etcd://me:hunter2@127.0.0.1/demo"},
 		{"TTL that is not granted", "session_ttl 1ms", "-ttl 1ms"},
-		{"no TTL", "positive TTL", "-ttl 0s"},
+		{"no TTL", "positive TTL", "-ttl -1s"},
 		{"nobody to contend with", "2 workers", "-workers 1"},
 		{"no rounds", "1 round", "-rounds 0"},
 		{"no flag", "nothing but flags", "mem://"},

@@ -13,20 +13,21 @@ import (
 // With the server stopped in the middle of everything, each call ends with its
 // ctx and not later than a moment after it.
 func TestDeadlineOnFrozenEtcd(t *testing.T) {
-	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
-	client := dial(t, patient, etcd.Endpoints()...)
+	etcd := startEtcd(t, testserver.EtcdOptions{})
+	server, addrs := etcd.members[0], hosts(etcd.Endpoints()...)
+	client := etcd.dial(t, patient, addrs...)
 	ctx := t.Context()
 	m := mutex.New(client, "held")
 	held, err := m.Lock(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := dial(t, patient, etcd.Endpoints()...) // has no session yet
-	leaving := dial(t, patient, etcd.Endpoints()...)
+	fresh := etcd.dial(t, patient, addrs...) // has no session yet
+	leaving := etcd.dial(t, patient, addrs...)
 	if _, err := leaving.Session(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := etcd.Member(0).Freeze(); err != nil {
+	if err := server.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	for what, call := range map[string]func(context.Context) error{
@@ -50,7 +51,7 @@ func TestDeadlineOnFrozenEtcd(t *testing.T) {
 			t.Errorf("%s returned %v after its ctx's deadline", what, late)
 		}
 	}
-	if err := etcd.Member(0).Thaw(); err != nil {
+	if err := server.Thaw(); err != nil {
 		t.Fatal(err)
 	}
 	if err := held.Unlock(ctx); err != nil {

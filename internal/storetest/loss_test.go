@@ -41,33 +41,50 @@ type margins struct {
 	values []time.Duration
 }
 
-// tryLoss cuts a holder of n locks off, with a waiter for each, and fails the test
-// for each lock that is given away before its holder was told. Anything else
-// that goes wrong ends the test.
-func tryLoss(t *testing.T, cut fault, n int) margins {
+// tryLoss cuts holders of n locks each off, by several faults at a time that do
+// not disturb each other, with a waiter for each lock, and fails the test for
+// each lock that is given away before its holder was told. Anything else that
+// goes wrong ends the test.
+func tryLoss(t *testing.T, n int, cuts ...fault) []margins {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	// Each holder has a session of its own, and they are opened at different
 	// points of the interval between renewals: so the fault meets each at
 	// another moment of its life.
-	trials := make([]*trial, n)
+	trials := make([][]*trial, len(cuts))
 	var spread <-chan time.Time
-	for i := range trials {
-		if i > 0 {
+	for round := range n {
+		if round > 0 {
 			<-spread
 		}
-		s, err := cut.holder.NewSession(ctx, 0)
-		must(t, "opening a session", err)
-		spread = time.After(s.TTL() / 3 / time.Duration(n))
-		trials[i] = begin(ctx, t, cut, s, fmt.Sprintf("%s %d", cut.name, i))
+		for i, cut := range cuts {
+			s, err := cut.holder.NewSession(ctx, 0)
+			must(t, "opening a session", err)
+			if i == 0 {
+				spread = time.After(s.TTL() / 3 / time.Duration(n))
+			}
+			trials[i] = append(trials[i], begin(ctx, t, cut, s, fmt.Sprintf("%s %d", cut.name, round)))
+		}
 	}
-	must(t, "cut", cut.cut())
+	for _, cut := range cuts {
+		must(t, "cut", cut.cut())
+	}
+	var all []margins
+	for i, cut := range cuts {
+		all = append(all, cut.see(ctx, t, trials[i]))
+	}
+	return all
+}
+
+// see waits for the loss and what follows, and judges.
+func (cut fault) see(ctx context.Context, t *testing.T, trials []*trial) margins {
+	t.Helper()
 	for _, l := range trials {
 		select {
 		case <-l.first.Done():
 		case <-ctx.Done():
-			t.Fatalf("%s: %s: the holder was never told", cut.name, l.mutex)
+			t.Fatalf("%s: the holder was never told", l.mutex)
 		}
 	}
 	if cut.whileCut != nil {
@@ -82,7 +99,7 @@ func tryLoss(t *testing.T, cut fault, n int) margins {
 	// may revoke, when it goes on, what was renewed meanwhile (etcd#15247).
 	for _, l := range trials {
 		if err := l.second.Unlock(ctx); err != nil {
-			t.Errorf("%s: unlocking %s afterwards: %v", cut.name, l.mutex, err)
+			t.Errorf("unlocking %s afterwards: %v", l.mutex, err)
 		}
 	}
 	must(t, "heal", cut.heal())

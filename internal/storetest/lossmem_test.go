@@ -12,19 +12,19 @@ import (
 const memTTL = 500 * time.Millisecond
 
 func TestLossOnMem(t *testing.T) {
-	var all []margins
+	var cuts []fault
 	for _, d := range []mem.Direction{mem.Up, mem.Down, mem.Both} {
 		store := mem.NewStore()
 		holder, next := store.Open("loss"), store.Open("loss")
-		all = append(all, tryLoss(t, fault{
+		cuts = append(cuts, fault{
 			name:   map[mem.Direction]string{mem.Up: "frozen up", mem.Down: "frozen down", mem.Both: "frozen both ways"}[d],
 			holder: client(t, holder),
 			next:   client(t, next),
 			cut:    func() error { holder.Link().Freeze(d); return nil },
 			heal:   holder.Link().Heal,
-		}, 20))
+		})
 	}
-	showMargins(t, "mem: margins", all)
+	showMargins(t, "mem: margins", tryLoss(t, 20, cuts...))
 }
 
 func client(t *testing.T, conn *mem.Conn) *coord.Client {

@@ -1,0 +1,152 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// Election is an election by name, shared by everybody who uses the same name in
+// the same namespace of the same store. It is safe for concurrent use and holds
+// no resources. Several values of one name are one election.
+type Election struct {
+	client  *coord.Client
+	session *coord.Session // nil: the one that the client shares
+	name    string
+	what    string // for people
+	queue   *queue.Queue
+}
+
+// New returns the election called name. Any name of 1 to coord.MaxName bytes is
+// valid; what is wrong with one shows in the first call on the election.
+func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Election {
+	var o coord.RecipeOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return &Election{
+		client:  client,
+		session: o.Session,
+		name:    name,
+		what:    fmt.Sprintf("election %.64q", name),
+		queue:   queue.New(client, "election", name, inLine, opts).ByName(),
+	}
+}
+
+// inLine is the rule of an election: each waits for the one right ahead, so a
+// change wakes one candidate and nobody else.
+func inLine(line []driver.Node, own int) queue.Verdict {
+	if own == 0 {
+		return queue.Verdict{}
+	}
+	return queue.Verdict{
+		Blocked:   true,
+		Blocker:   line[own-1],
+		Last:      own == 1,
+		Exclusive: true,
+	}
+}
+
+// Campaign stands for election and waits until it is elected, first come, first
+// served. value, of up to coord.MaxValue bytes, is what followers are shown: an
+// address, for example. It may be nil, and can be changed by Proclaim.
+//
+// ctx bounds the campaign and nothing after it. When it ends first, Campaign
+// returns at once with its error, and the candidate's place is given up in the
+// background. A session that is lost meanwhile is an error that Is
+// coord.ErrSessionLost, a place that somebody removed from the store one that Is
+// coord.ErrRemoved; calling Campaign again joins at the end of the line.
+//
+// When Campaign returns a leadership, Leader and Observe show it to whoever asks.
+//
+// A leader cannot campaign against itself: under the context of a Leadership of
+// the same election that was not resigned, Campaign does not wait for ever but
+// fails with an error that Is coord.ErrInvalid.
+func (e *Election) Campaign(ctx context.Context, value []byte) (*Leadership, error) {
+	return e.campaign(ctx, value, e.queue.Acquire)
+}
+
+// TryCampaign is Campaign without the waiting: if there is a leader, or a
+// candidate, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds
+// the call.
+func (e *Election) TryCampaign(ctx context.Context, value []byte) (*Leadership, error) {
+	return e.campaign(ctx, value, e.queue.TryAcquire)
+}
+
+func (e *Election) campaign(ctx context.Context, value []byte,
+	join func(context.Context, queue.Request) (*queue.Entry, error)) (*Leadership, error) {
+	if err := e.eligible(ctx, value); err != nil {
+		return nil, fmt.Errorf("coordkit: campaign in %s: %w", e.what, err)
+	}
+	entry, err := join(ctx, queue.Request{
+		Value:   poster{candidate, value}.encode(),
+		Waiting: poster{standing, value}.encode(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	hold, err := entry.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &Leadership{Hold: hold, entry: entry, what: e.what}
+	if entry.Waited() {
+		if err := l.Proclaim(ctx, value); err != nil {
+			l.giveUp() // an office that nobody was told of is not kept
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// eligible says why a campaign cannot begin, or nil.
+func (e *Election) eligible(ctx context.Context, value []byte) error {
+	if err := queue.CheckValue(value); err != nil {
+		return err
+	}
+	if err := driver.ContextError(ctx); err != nil { // as a lost leadership's has
+		return err
+	}
+	if e.queue.Entered(ctx) != nil {
+		return fmt.Errorf("%w context: it is that of a leadership of this election", coord.ErrInvalid)
+	}
+	return nil
+}
+
+// Do runs fn as the leader and resigns afterwards, also when fn panics. fn's ctx
+// ends when the leadership is lost or ctx ends.
+//
+// Do returns fn's error. If the leadership was lost while fn ran, the error also
+// Is coord.ErrNotHeld, also when fn returned nil: what fn did may not have been
+// protected to the end. ctx bounds all of it, as far as fn heeds its ctx. Do does
+// not return before fn has; if ctx ended by then, the resigning goes on in the
+// background.
+func (e *Election) Do(ctx context.Context, value []byte, fn func(ctx context.Context, l *Leadership) error) (err error) {
+	l, err := e.Campaign(ctx, value)
+	if err != nil {
+		return err
+	}
+	work, cancel := l.Within(ctx)
+	defer func() {
+		cancel()
+		// A resignation that is merely unconfirmed is no failure of fn's work:
+		// it goes on. A loss is.
+		if resign := l.Resign(ctx); errors.Is(resign, coord.ErrNotHeld) {
+			err = errors.Join(err, resign)
+		}
+	}()
+	return fn(work, l)
+}
+
+// Revoke asks the leader, or candidate, with the given token to step down, as
+// Candidates lists them, and waits until it has: nil means that it is gone, also
+// if it was before. It is a request and nothing more: who does not listen, with
+// Leadership.Revoked, is not touched. The reason, of up to 1 KiB, is for the
+// listener. When ctx ends first the request is withdrawn.
+func (e *Election) Revoke(ctx context.Context, token uint64, reason string) error {
+	return e.queue.Revoke(ctx, token, reason)
+}

@@ -1,0 +1,95 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrStepDown is what a function that Run runs returns, alone or wrapped, to
+// resign and stand again: when it was asked to step down, or cannot do its work
+// here and now. Somebody else gets the chance to.
+var ErrStepDown = errors.New("step down and stand again")
+
+// RunOptions are the settings of Run. The zero value is a sensible default.
+type RunOptions struct {
+	// Elected is called when Run was elected, before the function begins.
+	Elected func(l *Leadership)
+
+	// Defeated is called when a leadership has ended and Run will stand again,
+	// after the function has returned err. l.Err says why: it Is
+	// coord.ErrSessionLost or coord.ErrRemoved after a loss, and
+	// coord.ErrReleased if it stepped down.
+	Defeated func(l *Leadership, err error)
+
+	// MinBackoff and MaxBackoff bound the pause before Run campaigns again. Each
+	// pause is twice the one before, random by half, until a campaign and
+	// its leadership have lasted for MaxBackoff. The defaults are 100 ms, so that who was defeated
+	// does not come first again, and 5 s, well below the usual TTL.
+	MinBackoff, MaxBackoff time.Duration
+}
+
+// The defaults of RunOptions.
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// Run leads as often as it can: it campaigns with value, runs fn as the leader,
+// resigns when fn has returned, and not before, and campaigns again after a loss.
+// fn's ctx ends with the leadership, and when ctx ends. opts may be nil. The
+// callbacks run on the goroutine that called Run, in order with fn: while one
+// runs nothing else happens, except that l's context may end.
+//
+// What fn's return means depends on the leadership. While it stands, fn says that
+// it is done: Run resigns and returns fn's error, unless that Is ErrStepDown. If
+// the leadership was lost, Run campaigns again, whatever fn returned; Defeated and
+// the client's log are told. If fn panics, Run resigns and the panic goes on.
+//
+// Run stops when ctx ends, as soon as fn has returned: the error then Is ctx's
+// error, and fn's if that is another. It also returns what campaigning again does
+// not mend: an error that Is coord.ErrClosed, coord.ErrDenied or
+// coord.ErrInvalid, and the loss of a session that was given by
+// coord.WithSession. Every other failure, as a store that cannot be reached for
+// hours, it answers with another campaign after a pause.
+//
+// No two functions that were given to Run for one election run at the same time
+// on one client, which serves a whole program. A function that does not heed its
+// ctx keeps Run waiting when its leadership is lost; another Run of the same
+// election that is elected meanwhile lets others lead, and stands again when the
+// function has returned. Other processes wait for nobody: what such a function
+// still writes, only the token can fence.
+func (e *Election) Run(ctx context.Context, value []byte, fn func(ctx context.Context, l *Leadership) error, opts *RunOptions) error {
+	r := e.runner(bytes.Clone(value), fn, opts.withDefaults())
+	pause := r.opts.MinBackoff
+	for {
+		began := time.Now()
+		again, err := r.stand(ctx)
+		if !again {
+			return err
+		}
+		if time.Since(began) > r.opts.MaxBackoff {
+			pause = r.opts.MinBackoff
+		}
+		if err := rest(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, r.opts.MaxBackoff)
+	}
+}
+
+func (o *RunOptions) withDefaults() RunOptions {
+	var d RunOptions
+	if o != nil {
+		d = *o
+	}
+	if d.MinBackoff <= 0 {
+		d.MinBackoff = minBackoff
+	}
+	if d.MaxBackoff <= 0 {
+		d.MaxBackoff = maxBackoff
+	}
+	d.MaxBackoff = max(d.MaxBackoff, d.MinBackoff)
+	return d
+}

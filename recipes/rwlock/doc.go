@@ -1,0 +1,39 @@
+// Package rwlock is a lock between processes that many may hold to read, or one
+// to write: fair, fenced, and honest about its loss.
+//
+//	lock := rwlock.New(client, "catalog")
+//	held, err := lock.RLock(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	defer held.Unlock(ctx)
+//	err = read(held.Context())
+//
+// Readers and writers stand in one line, first come, first served, so neither
+// starves: a reader waits for the writers ahead of it, also for one that waits
+// itself, and a writer for everybody ahead. The readers between two writers
+// hold together and are woken together, by the nearest writer ahead and by
+// nobody else.
+//
+// # Down, but not up
+//
+// A writer becomes a reader with [WriteHeld.Downgrade], and no other writer gets
+// in between. A reader cannot become a writer: two that try wait for each other
+// for ever. So Lock under a reader's context is [ErrUpgrade]; unlock, lock, and
+// look again at what was read.
+//
+// # Re-entry
+//
+// Ownership goes with the context of a hold, and not with the goroutine. Under
+// a reader's context RLock re-enters at once, also while a writer waits in line.
+// Under a writer's context both do. Such an inner hold of a writer's shares the
+// writer's place: whoever is given it for reading keeps others out like a
+// writer, until it is unlocked too, and under its context Lock re-enters.
+//
+// # Tokens
+//
+// The tokens of writers rise strictly from one to the next, and are what a
+// resource compares. A reader's token is greater than that of every writer that
+// wrote before, and smaller than that of every writer that comes after, so it
+// says how fresh what was read is. A downgraded writer keeps its token.
+package rwlock

@@ -1,0 +1,214 @@
+package rwlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/recipes/rwlock"
+)
+
+func TestDowngradeWithTheReplyLost(t *testing.T) {
+	for name, fail := range map[string]func(*mem.Link){
+		"of the reader's entry":         func(l *mem.Link) { l.DropNextReply(mem.OpCreate); l.DropNextReply(mem.OpCreate) },
+		"of the writer's going":         func(l *mem.Link) { l.DropNextReply(mem.OpDelete); l.DropNextReply(mem.OpDelete) },
+		"request of the reader's entry": func(l *mem.Link) { l.LoseNextRequest(mem.OpCreate) },
+		"request of the writer's going": func(l *mem.Link) { l.LoseNextRequest(mem.OpDelete) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b := w.client(), w.client()
+				h := a.lock()
+				reader, writer := b.reading(w.ctx), b.writing(w.ctx)
+				fail(a.conn.Link())
+				r := w.downgrade(h)
+				h2 := reader.read()
+				blocked(writer)
+				w.nodes(3)
+				w.unlock(h2)
+				blocked(writer)
+				w.unlock(r)
+				w.unlock(writer.wrote())
+			})
+		})
+	}
+}
+
+// The request for the reader's entry is on its way when the caller gives up, and
+// lands when the lock is another's, if nothing were done about it.
+func TestCancelledDowngradeStillWrites(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.lock()
+		reader := b.reading(w.ctx)
+		late := a.conn.Link().Hold(mem.OpCreate)
+		ctx, cancel := context.WithCancel(w.ctx)
+		down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(ctx) })
+		<-late.Caught()
+		cancel()
+		down.failed(context.Canceled)
+		w.holds(h)
+		blocked(reader)
+		r := w.downgrade(h) // again, while the first request is on its way
+		w.unlock(r, reader.read())
+		writer := b.lock()
+		late.Release()
+		w.nodes(1)
+		w.holds(writer)
+		w.unlock(writer)
+	})
+}
+
+// The reader's entry was made and its maker has given up, twice, and cannot
+// remove it yet. Both are in the way of writers until they are gone, for nobody
+// can know better.
+func TestAbandonedDowngradeIsClearedUp(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.lock()
+		next := b.writing(w.ctx)
+		link := a.conn.Link()
+		var left []*mem.HeldRequest
+		for range 2 {
+			left = append(left, link.Hold(mem.OpAbandon))
+			link.Freeze(mem.Down)
+			ctx, cancel := context.WithCancel(w.ctx)
+			down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(ctx) })
+			blocked(down)
+			cancel()
+			down.failed(context.Canceled)
+			link.Thaw(mem.Down)
+		}
+		w.nodes(4)
+		w.holds(h)
+		w.unlock(h)
+		w.nodes(3)
+		blocked(next)
+		left[0].Release()
+		w.nodes(2)
+		blocked(next)
+		left[1].Release()
+		w.unlock(next.wrote())
+		w.nodes(0)
+	})
+}
+
+// With the store out of reach a downgrade ends with its ctx, and can be made
+// when the store is back.
+func TestDowngradeIsRetryable(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.lock()
+		reader, writer := b.reading(w.ctx), b.writing(w.ctx)
+		link := a.conn.Link()
+		for _, dir := range []mem.Direction{mem.Up, mem.Down, mem.Both} {
+			link.Freeze(dir)
+			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			start := time.Now()
+			_, err := h.Downgrade(ctx)
+			cancel()
+			w.is(err, context.DeadlineExceeded)
+			if d := time.Since(start); d > time.Second {
+				t.Errorf("Downgrade took %v under a ctx of a second", d)
+			}
+			w.holds(h)
+			blocked(reader, writer)
+			link.Thaw(dir)
+		}
+		time.Sleep(time.Second) // what was given up is cleared up
+		w.nodes(3)
+		r := w.downgrade(h)
+		h2 := reader.read()
+		blocked(writer)
+		w.unlock(r, h2)
+		w.unlock(writer.wrote())
+	})
+}
+
+// The hold ends while the reader's entry is being made: no reader comes of it,
+// and whoever is next is next.
+func TestLossDuringDowngrade(t *testing.T) {
+	for name, loss := range map[string]struct {
+		why error
+		of  func(w *world, h *rwlock.WriteHeld)
+	}{
+		"session ended": {coord.ErrSessionLost, func(w *world, h *rwlock.WriteHeld) { w.store.Expire(h.Session().ID()) }},
+		"entry removed": {coord.ErrRemoved, func(w *world, h *rwlock.WriteHeld) { w.store.Remove(namespace, dir, w.line()[0].Key) }},
+		"unlocked":      {coord.ErrReleased, func(w *world, h *rwlock.WriteHeld) { w.unlock(h) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				for _, known := range []time.Duration{0, time.Second} { // to the holder, when the entry is made
+					a, b := w.client(), w.client()
+					h := a.lock()
+					next := b.writing(w.ctx)
+					late := a.conn.Link().Hold(mem.OpCreate)
+					down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(w.ctx) })
+					<-late.Caught()
+					loss.of(w, h)
+					second := next.wrote()
+					time.Sleep(known)
+					late.Release()
+					<-down.over
+					down.failed(coord.ErrNotHeld)
+					w.is(down.err, loss.why)
+					w.lost(h, loss.why)
+					time.Sleep(time.Second)
+					w.holds(second)
+					w.nodes(1)
+					w.unlock(second)
+				}
+			})
+		})
+	}
+}
+
+// The same after the reader's entry was made: it is in the writer's place, and
+// nobody got in between.
+func TestRemovalAfterDowngrade(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.lock()
+		reader, writer := b.reading(w.ctx), b.writing(w.ctx)
+		late := a.conn.Link().Hold(mem.OpDelete)
+		down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(w.ctx) })
+		<-late.Caught()
+		nodes := w.nodes(4)
+		w.store.Remove(namespace, dir, nodes[0].Key)
+		h2 := reader.read()
+		blocked(writer)
+		late.Release()
+		r := down.read()
+		w.holds(r, h2)
+		w.unlock(h2)
+		blocked(writer)
+		w.store.Remove(namespace, dir, nodes[3].Key) // and what stands in for it
+		w.unlock(writer.wrote())
+		time.Sleep(time.Second)
+		w.lost(r, coord.ErrRemoved)
+	})
+}
+
+// Who is cut off after a downgrade is told before a writer comes in.
+func TestDowngradedReaderIsToldOfItsLoss(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		r := w.downgrade(a.lock())
+		next := b.writing(w.ctx)
+		a.conn.Link().Freeze(mem.Both)
+		told := make(chan time.Time, 1)
+		stop := context.AfterFunc(r.Context(), func() { told <- time.Now() })
+		defer stop()
+		<-next.over
+		if at := <-told; next.err != nil || next.at.Before(at) {
+			t.Fatalf("the lock was granted at %v, %v; the reader was told at %v", next.at, next.err, at)
+		}
+		w.lost(r, coord.ErrSessionLost)
+		w.unlock(next.wrote())
+		if err := a.conn.Link().Heal(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

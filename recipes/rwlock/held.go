@@ -1,0 +1,89 @@
+package rwlock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// ReadHeld is a lock that is held to read, until Unlock or until it is lost. Its
+// Context ends in both cases. All methods are safe for concurrent use.
+type ReadHeld struct {
+	*coord.Hold
+	entry *queue.Entry
+}
+
+// WriteHeld is a lock that is held to write, until Unlock or Downgrade, or until
+// it is lost. Its Context ends in each case. All methods are safe for concurrent
+// use.
+type WriteHeld struct {
+	*coord.Hold
+	entry *queue.Entry
+}
+
+// Unlock ends the hold and lets those have the lock who wait for nobody else.
+// Its context is cancelled first.
+//
+// It is idempotent. After an error the lock is being released in the
+// background, and calling Unlock again waits for that; ctx bounds the call and
+// not the releasing, so Unlock under a ctx that has ended releases all the
+// same. Only this hold is released: a late Unlock never frees a later holder's
+// lock. If the lock had been lost before, the error Is coord.ErrNotHeld.
+func (h *ReadHeld) Unlock(ctx context.Context) error {
+	return h.entry.Release(ctx, h.Hold)
+}
+
+// Unlock is as that of a ReadHeld. After a Downgrade it has nothing left to end
+// and is nil, so it can be deferred all the same.
+func (h *WriteHeld) Unlock(ctx context.Context) error {
+	return h.entry.Release(ctx, h.Hold)
+}
+
+// Downgrade makes a reader of the writer: the write hold ends, its Context with
+// it, and the lock is held to read from then on, with the same token. The
+// readers that wait right behind come in; no writer does in between. The read
+// hold's context has the values of the write hold's.
+//
+// ctx bounds it. After an error the lock is held to write as it was, and
+// Downgrade may be called again; if it is not, because it was lost or unlocked,
+// the error Is coord.ErrNotHeld. While the lock has been re-entered, under this
+// hold or as this hold, there is somebody who relies on being alone, and the
+// error Is coord.ErrInvalid.
+func (h *WriteHeld) Downgrade(ctx context.Context) (*ReadHeld, error) {
+	e, read, err := h.entry.Trade(ctx, h.Hold, queue.Request{Kind: downgraded})
+	if err != nil {
+		return nil, err
+	}
+	return &ReadHeld{read, e}, nil
+}
+
+// Revoked waits until somebody asks, with RWLock.Revoke, to let go of the lock,
+// and returns who and why. It is up to the holder what to do about it. ctx
+// bounds it; when the hold ends first the error Is coord.ErrNotHeld. It costs
+// the store nothing before it is called, and one watch while it waits.
+func (h *ReadHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
+	return h.entry.Revoked(ctx, h.Hold)
+}
+
+// Revoked is as that of a ReadHeld. To become a reader is not enough for who
+// asks.
+func (h *WriteHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
+	return h.entry.Revoked(ctx, h.Hold)
+}
+
+// do runs fn and unlocks, whichever way fn ends.
+func do(ctx context.Context, h *coord.Hold, unlock func(context.Context) error,
+	fn func(context.Context, uint64) error) (err error) {
+	work, cancel := h.Within(ctx)
+	defer func() {
+		cancel()
+		// An unlock that is merely unconfirmed is no failure of fn's work: it
+		// goes on. A loss is.
+		if lost := unlock(ctx); errors.Is(lost, coord.ErrNotHeld) {
+			err = errors.Join(err, lost)
+		}
+	}()
+	return fn(work, h.Token())
+}

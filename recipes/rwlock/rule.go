@@ -1,0 +1,99 @@
+package rwlock
+
+import (
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// The kinds of entries.
+const (
+	reader = "r"
+	writer = "w"
+
+	// downgraded is a reader that stands in for a writer. It is made while the
+	// writer's entry still is there, so it lies further back in the line than
+	// its place is: who came behind the writer stands behind it.
+	downgraded = "d"
+)
+
+// inLine is the rule of a read-write lock.
+func inLine(line []driver.Node, own int) queue.Verdict {
+	switch queue.Kind(line[own]) {
+	case reader:
+		return behindWriters(line, own)
+	case downgraded:
+		return queue.Verdict{} // it was let in as the writer
+	}
+	return behindAll(line, own)
+}
+
+// behindWriters lets a reader wait for the nearest writer ahead. That one's
+// deletion is the grant if no other writer is ahead, or if it has held, which it
+// could only alone; and this also if it was downgraded, which readers share.
+func behindWriters(line []driver.Node, own int) queue.Verdict {
+	v := queue.Verdict{Last: true, Exclusive: true}
+	for i := own - 1; i >= 0; i-- {
+		if queue.Kind(line[i]) != writer {
+			continue
+		}
+		if v.Blocked {
+			v.Last = false
+			return v
+		}
+		v.Blocked, v.Blocker = true, line[i]
+	}
+	if !v.Blocked {
+		return queue.Verdict{}
+	}
+	return v
+}
+
+// behindAll lets a writer wait for the entry right ahead, and when none is
+// ahead for those that stand in for one.
+//
+// The deletion of a writer is not the grant: it may have been downgraded, and
+// what stands in for it lies behind us. Within a process the queue knows the one
+// from the other, hence Exclusive.
+func behindAll(line []driver.Node, own int) queue.Verdict {
+	in := standIns(line, own)
+	switch {
+	case own > 0:
+		ahead := line[own-1]
+		wrote := queue.Kind(ahead) == writer
+		return queue.Verdict{Blocked: true, Blocker: ahead, Last: own+len(in) == 1 && !wrote, Exclusive: wrote}
+	case len(in) > 0:
+		return queue.Verdict{Blocked: true, Blocker: in[0], Last: len(in) == 1}
+	}
+	return queue.Verdict{Aside: replaced(line, own)}
+}
+
+// standIns returns the downgraded writers that lie behind and stand ahead. There
+// can be more than one: what a downgrade has left that was given up is removed
+// in its own time.
+func standIns(line []driver.Node, own int) (in []driver.Node) {
+	for _, n := range line[own+1:] {
+		if queue.Kind(n) == downgraded && queue.InPlaceOf(n) < line[own].Seq {
+			in = append(in, n)
+		}
+	}
+	return in
+}
+
+// replaced reports whether a writer is being downgraded.
+func replaced(line []driver.Node, own int) bool {
+	for _, n := range line[own+1:] {
+		if queue.Kind(n) == downgraded && queue.InPlaceOf(n) == line[own].Seq {
+			return true
+		}
+	}
+	return false
+}
+
+// describe adds what an entry is in line for.
+func describe(n driver.Node, c *coord.Contender) {
+	c.Mode = coord.Reading
+	if queue.Kind(n) == writer {
+		c.Mode = coord.Writing
+	}
+}

@@ -1,0 +1,247 @@
+package rwlock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/recipes/rwlock"
+)
+
+func TestReadersShareAndWritersDoNot(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.client(), w.client(), w.client()
+		r1, r2, r3 := a.rlock(), a.rlock(), b.rlock()
+		writer := c.writing(w.ctx)
+		same := a.writing(w.ctx)
+		w.unlock(r1, r3)
+		blocked(writer, same)
+		w.unlock(r2)
+		first := writer.wrote()
+		reader := b.reading(w.ctx)
+		blocked(same, reader)
+		w.unlock(first)
+		second := same.wrote()
+		blocked(reader)
+		w.unlock(second)
+		w.unlock(reader.read())
+		w.nodes(0)
+	})
+}
+
+// Whoever came first is served first: readers do not pass a writer that waits,
+// and those between two writers come in together.
+func TestFirstComeFirstServed(t *testing.T) {
+	bubble(t, func(w *world) {
+		c := []*client{w.client(), w.client(), w.client()}
+		r0 := c[0].rlock()
+		w1 := c[1].writing(w.ctx)
+		r2, r3, r4 := c[2].reading(w.ctx), c[0].reading(w.ctx), c[1].reading(w.ctx)
+		w5 := c[0].writing(w.ctx)
+		w6 := c[0].writing(w.ctx)
+		r7 := c[2].reading(w.ctx)
+		all := []*attempt{w1, r2, r3, r4, w5, w6, r7}
+		blocked(all...)
+		w.unlock(r0)
+		h1 := w1.wrote()
+		blocked(all[1:]...)
+		w.unlock(h1)
+		h2, h3, h4 := r2.read(), r3.read(), r4.read()
+		blocked(all[4:]...)
+		w.unlock(h4, h2)
+		blocked(all[4:]...)
+		w.unlock(h3)
+		h5 := w5.wrote()
+		blocked(all[5:]...)
+		w.unlock(h5)
+		h6 := w6.wrote()
+		blocked(r7)
+		w.unlock(h6)
+		h7 := r7.read()
+		w.unlock(h7)
+		last := uint64(0)
+		for _, h := range []held{r0, h1, h2, h3, h4, h5, h6, h7} {
+			if h.Token() <= last {
+				t.Errorf("token %d after %d", h.Token(), last)
+			}
+			last = h.Token()
+		}
+	})
+}
+
+// A reader waits for the nearest writer ahead and not for the first, and sees
+// what is left when one in the middle gives up.
+func TestWaiterThatGivesUpLetsOthersIn(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.client(), w.client(), w.client()
+		reason := errors.New("bored")
+		giveUp := func() (context.Context, func()) {
+			ctx, cancel := context.WithCancelCause(w.ctx)
+			return ctx, func() { cancel(reason) }
+		}
+		r0 := a.rlock()
+		ctx1, cancel1 := giveUp()
+		ctx2, cancel2 := giveUp()
+		w1, w2 := b.writing(ctx1), c.writing(ctx2)
+		r3, r4 := a.reading(w.ctx), c.reading(w.ctx)
+		cancel2()
+		w2.failed(context.Canceled)
+		w.is(w2.err, reason)
+		blocked(w1, r3, r4) // behind the first writer now
+		cancel1()
+		w1.failed(reason)
+		h3, h4 := r3.read(), r4.read()
+		w.nodes(3)
+		w.unlock(r0, h3, h4)
+	})
+}
+
+func TestTryLock(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		busy := func(write, read error, entries int) {
+			t.Helper()
+			wh, err := b.locker().TryLock(w.ctx)
+			w.is(err, write)
+			if err == nil {
+				w.unlock(wh)
+			}
+			rh, err := b.locker().TryRLock(w.ctx)
+			w.is(err, read)
+			if err == nil {
+				w.unlock(rh)
+			}
+			w.nodes(entries)
+		}
+		busy(nil, nil, 0)
+		r := a.rlock()
+		busy(coord.ErrBusy, nil, 1)
+		ctx, cancel := context.WithCancel(w.ctx)
+		writer := a.writing(ctx)
+		busy(coord.ErrBusy, coord.ErrBusy, 2) // not past a writer that waits
+		cancel()
+		writer.failed(context.Canceled)
+		busy(coord.ErrBusy, nil, 1)
+		w.unlock(r)
+		h := a.lock()
+		busy(coord.ErrBusy, coord.ErrBusy, 1)
+		read := w.downgrade(h)
+		busy(coord.ErrBusy, nil, 1)
+		w.unlock(read)
+		busy(nil, nil, 0)
+	})
+}
+
+// Somebody joins between TryLock's look and its own joining.
+func TestTryLockOvertakenLeavesNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		if _, err := b.Session(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		late := b.conn.Link().Hold("create")
+		try := w.attempt(func(at *attempt) { at.w, at.err = b.locker().TryLock(w.ctx) })
+		<-late.Caught()
+		r := a.rlock()
+		late.Release()
+		try.failed(coord.ErrBusy)
+		w.nodes(1)
+		w.unlock(r)
+	})
+}
+
+func TestContendersSayWhatTheyWant(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.lock()
+		r, next := b.reading(w.ctx), b.writing(w.ctx)
+		want := func(holders, waiters []coord.Mode, token uint64) {
+			t.Helper()
+			c, err := w.client().locker().Contenders(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range []struct {
+				got  []coord.Contender
+				want []coord.Mode
+			}{{c.Holders, holders}, {c.Waiters, waiters}} {
+				if len(part.got) != len(part.want) {
+					t.Fatalf("%+v; want holders %v and waiters %v", c, holders, waiters)
+				}
+				for i, one := range part.got {
+					if one.Mode != part.want[i] || one.Owner.PID == 0 || one.Key == "" {
+						t.Fatalf("%+v; want holders %v and waiters %v", c, holders, waiters)
+					}
+				}
+			}
+			if len(c.Holders) > 0 && c.Holders[0].Token != token && c.Holders[len(c.Holders)-1].Token != token {
+				t.Fatalf("no holder has token %d: %+v", token, c.Holders)
+			}
+		}
+		want([]coord.Mode{coord.Writing}, []coord.Mode{coord.Reading, coord.Writing}, h.Token())
+		late := a.conn.Link().Hold("delete")
+		down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(w.ctx) })
+		<-late.Caught() // both entries of it are there
+		w.nodes(4)
+		want([]coord.Mode{coord.Reading}, []coord.Mode{coord.Reading, coord.Writing}, h.Token())
+		late.Release()
+		read := down.read()
+		want([]coord.Mode{coord.Reading, coord.Reading}, []coord.Mode{coord.Writing}, h.Token())
+		w.unlock(read, r.read())
+		w.unlock(next.wrote())
+		want(nil, nil, 0)
+	})
+}
+
+func TestInvalidNameShowsInEveryCall(t *testing.T) {
+	bubble(t, func(w *world) {
+		for _, name := range []string{"", strings.Repeat("x", 256)} {
+			l := rwlock.New(w.client().Client, name)
+			_, err1 := l.Lock(w.ctx)
+			_, err2 := l.TryLock(w.ctx)
+			_, err3 := l.RLock(w.ctx)
+			_, err4 := l.TryRLock(w.ctx)
+			_, err5 := l.Contenders(w.ctx)
+			never := func(context.Context, uint64) error { panic("called") }
+			err6, err7, err8 := l.Do(w.ctx, never), l.RDo(w.ctx, never), l.Revoke(w.ctx, 1, "")
+			for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
+				w.is(err, coord.ErrInvalid)
+			}
+		}
+	})
+}
+
+func TestRevocation(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.client(), w.client(), w.client()
+		h := a.lock()
+		var asked coord.Revocation
+		listening := w.attempt(func(at *attempt) { asked, at.err = h.Revoked(w.ctx) })
+		blocked(listening)
+		asking := w.attempt(func(at *attempt) { at.err = c.locker().Revoke(w.ctx, h.Token(), "upgrade") })
+		<-listening.over
+		if listening.err != nil || asked.Reason != "upgrade" || asked.By.PID != c.Owner().PID || asked.Since.IsZero() {
+			t.Fatalf("%+v, %v", asked, listening.err)
+		}
+		// To share the lock is not to let go of it.
+		r := w.downgrade(h)
+		blocked(asking)
+		again, err := r.Revoked(w.ctx)
+		if err != nil || again.Reason != "upgrade" {
+			t.Fatalf("%+v, %v", again, err)
+		}
+		other := b.rlock()
+		w.unlock(r)
+		asking.granted()
+		w.holds(other)
+		if err := c.locker().Revoke(w.ctx, r.Token(), "again"); err != nil {
+			t.Errorf("revoking what is gone: %v", err)
+		}
+		ended := w.attempt(func(at *attempt) { _, at.err = other.Revoked(w.ctx) })
+		w.unlock(other)
+		<-ended.over
+		w.is(ended.err, coord.ErrReleased)
+	})
+}

@@ -1,0 +1,54 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// Held is a number of permits that are held, until Release or until they are
+// lost. Its Context ends in both cases. All methods are safe for concurrent use.
+type Held struct {
+	*coord.Hold
+	entry   *queue.Entry
+	permits int
+}
+
+// Permits is how many permits are held.
+func (h *Held) Permits() int { return h.permits }
+
+// Release ends the hold and returns all of its permits. Its context is cancelled
+// first.
+//
+// It is idempotent. After an error the permits are being returned in the
+// background, and calling Release again waits for that; ctx bounds the call and
+// not the returning, so Release under a ctx that has ended returns them all the
+// same. Only what is held here is returned, and only once. If it had been lost
+// before, the error Is coord.ErrNotHeld.
+func (h *Held) Release(ctx context.Context) error {
+	return h.entry.Release(ctx, h.Hold)
+}
+
+// Revoked waits until somebody asks, with Semaphore.Revoke, to let go of the
+// permits, and returns who and why. It is up to the holder what to do about it.
+// ctx bounds it; when the hold ends first the error Is coord.ErrNotHeld. It costs
+// the store nothing before it is called, and one watch while it waits.
+func (h *Held) Revoked(ctx context.Context) (coord.Revocation, error) {
+	return h.entry.Revoked(ctx, h.Hold)
+}
+
+// do runs fn and releases, whichever way fn ends.
+func (h *Held) do(ctx context.Context, fn func(context.Context, uint64) error) (err error) {
+	work, cancel := h.Within(ctx)
+	defer func() {
+		cancel()
+		// A release that is merely unconfirmed is no failure of fn's work: it
+		// goes on. A loss is.
+		if release := h.Release(ctx); errors.Is(release, coord.ErrNotHeld) {
+			err = errors.Join(err, release)
+		}
+	}()
+	return fn(work, h.Token())
+}

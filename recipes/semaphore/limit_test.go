@@ -1,0 +1,253 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/recipes/semaphore"
+)
+
+func (w *world) setLimit(s *semaphore.Semaphore, n int) {
+	w.Helper()
+	if err := s.SetLimit(w.ctx, n); err != nil {
+		w.Fatalf("SetLimit(%d): %v", n, err)
+	}
+}
+
+// Whoever comes with another limit than those who are there fails and is told
+// who they are; they are not disturbed, and nor is anybody who waits.
+func TestLimitsThatDifferAreReported(t *testing.T) {
+	bubble(t, func(w *world) {
+		conn := w.store.Open(namespace)
+		named, err := coord.New(conn, coord.Config{Owner: coord.Owner{Name: "billing"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer named.Close(context.Background())
+		first, err := semaphore.New(named, "s", 3).Acquire(w.ctx, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := w.client()
+		waiting := b.acquiring(w.ctx, 2, 3)
+		wrong := b.semaphore(4)
+		for _, call := range []func(context.Context, int) (*semaphore.Held, error){wrong.Acquire, wrong.TryAcquire} {
+			_, err := call(w.ctx, 1)
+			w.is(err, semaphore.ErrLimit)
+			var differ *semaphore.LimitError
+			if !errors.As(err, &differ) || differ.Stated != 4 || differ.InForce != 3 || differ.Owner.Name != "billing" || differ.Name != "s" {
+				t.Errorf("%+v", differ)
+			}
+		}
+		w.entries(2)
+		w.uses(b, 3, 2)
+		if err := first.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.release(waiting.granted())
+		if h, err := wrong.Acquire(w.ctx, 4); err != nil { // nobody is there to disagree
+			t.Error(err)
+		} else {
+			w.release(h)
+		}
+	})
+}
+
+// The one who is wrong has not left yet when it becomes the first in line: who
+// waits behind it is not refused for that, and does not profit from it either.
+func TestWaiterIsNotRefusedForTheErrorOfAnother(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.client(), w.client(), w.client()
+		h := a.acquire(3, 3)
+		leaves := c.conn.Link().Hold(mem.OpDelete)
+		wrong := c.acquiring(w.ctx, 2, 9)
+		<-leaves.Caught()
+		w2, w3 := b.acquiring(w.ctx, 2, 3), b.acquiring(w.ctx, 2, 3)
+		blocked(w2, w3)
+		w.release(h)
+		blocked(w2, w3)
+		leaves.Release()
+		wrong.failed(semaphore.ErrLimit)
+		h = w2.granted()
+		blocked(w3)
+		w.release(h)
+		w.release(w3.granted())
+	})
+}
+
+func TestRaisingTheLimitLetsIn(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.acquire(2, 2)
+		line := []*attempt{b.acquiring(w.ctx, 1, 2), a.acquiring(w.ctx, 1, 2), b.acquiring(w.ctx, 2, 2)}
+		blocked(line...)
+		w.setLimit(w.client().semaphore(2), 4)
+		h1, h2 := line[0].granted(), line[1].granted()
+		blocked(line[2])
+		w.uses(b, 4, 4)
+		w.release(h)
+		w.release(h1, h2, line[2].granted())
+	})
+}
+
+// What is held stays held, and nobody comes in until there is room again.
+func TestLoweringTheLimit(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h1, h2, h3 := a.acquire(2, 5), b.acquire(2, 5), b.acquire(1, 5)
+		first, heavy, last := b.acquiring(w.ctx, 1, 5), a.acquiring(w.ctx, 4, 5), b.acquiring(w.ctx, 1, 5)
+		w.setLimit(a.semaphore(5), 3)
+		blocked(first, last)
+		w.holds(h1, h2, h3)
+		w.uses(w.client(), 3, 5) // more than allowed, and said so
+		c, err := b.semaphore(5).Contenders(w.ctx)
+		if err != nil || len(c.Holders) != 3 || c.Holders[0].Permits != 2 {
+			t.Errorf("%+v, %v; want those who hold to show as holders", c, err)
+		}
+		_, err = a.semaphore(5).Acquire(w.ctx, 4)
+		w.is(err, coord.ErrInvalid)
+		w.release(h1)
+		blocked(first, last)
+		w.release(h2)
+		in := first.granted()
+		heavy.failed(coord.ErrInvalid) // can never hold, and is in nobody's way
+		w.release(h3, in, last.granted())
+	})
+}
+
+// Whoever holds more than the lowered limit still counts in full.
+func TestHolderAboveTheLoweredLimitCounts(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.acquire(5, 5)
+		w.setLimit(b.semaphore(5), 2)
+		next := b.acquiring(w.ctx, 1, 5)
+		blocked(next)
+		w.uses(b, 2, 5)
+		w.release(h)
+		w.release(next.granted())
+	})
+}
+
+// The later of several changes stays, one notice of them is left for each
+// session, and whoever has another limit configured takes the one in force.
+func TestTheLastChangeCounts(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		s := a.semaphore(1)
+		for _, n := range []int{7, 3, 5} {
+			w.setLimit(s, n)
+		}
+		if n := len(w.of("l")); n != 1 {
+			t.Errorf("%d notices; want 1", n)
+		}
+		w.setLimit(b.semaphore(1), 2)
+		for _, configured := range []int{1, 2, 9} {
+			c := w.client()
+			h := c.acquire(2, configured)
+			_, err := c.semaphore(configured).TryAcquire(w.ctx, 1)
+			w.is(err, coord.ErrBusy)
+			w.release(h)
+		}
+		late := a.conn.Link().Hold(mem.OpDelete) // of what the next replaces
+		var err error
+		set := w.attempt(func(at *attempt) { err = s.SetLimit(w.ctx, 4) })
+		<-late.Caught()
+		w.release(b.acquire(4, 1))
+		late.Release()
+		<-set.over
+		w.is(err, nil)
+	})
+}
+
+// A change outlives the session that made it through those who have seen it:
+// one who came after it, one who waited and was let in by it, and one who comes
+// again.
+func TestTheChangeOutlivesItsMaker(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.acquire(1, 1)
+		knows := b.semaphore(1)
+		waiting := w.attempt(func(at *attempt) { at.h, at.err = knows.Acquire(w.ctx, 3) })
+		waiting.failed(coord.ErrInvalid)
+		waiting = w.attempt(func(at *attempt) { at.h, at.err = knows.Acquire(w.ctx, 1) })
+		blocked(waiting)
+		maker := w.client()
+		w.setLimit(maker.semaphore(1), 3)
+		in := waiting.granted()
+		if err := maker.Close(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.uses(w.client(), 3, 2) // from the entry of who was let in
+		third := w.client().acquire(1, 1)
+		w.release(in, h, third)
+		w.entries(0)
+		again, err := knows.Acquire(w.ctx, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.uses(w.client(), 3, 3)
+		w.release(again)
+	})
+}
+
+func TestSetLimitWithFaults(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.acquire(1, 1)
+		next := b.acquiring(w.ctx, 1, 1)
+		link := a.conn.Link()
+		s := a.semaphore(1)
+		link.DropNextReply(mem.OpCreate)
+		w.setLimit(s, 2)
+		in := next.granted()
+		link.DropNextReply(mem.OpDelete)
+		w.setLimit(s, 1)
+		if n := len(w.of("l")); n != 1 {
+			t.Errorf("%d notices; want 1", n)
+		}
+
+		link.Freeze(mem.Both)
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		w.is(s.SetLimit(ctx, 9), context.DeadlineExceeded)
+		cancel()
+		if err := link.Heal(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := len(w.of("l")); n != 1 {
+			t.Errorf("%d notices after one that was given up; want 1", n)
+		}
+
+		// An operator removes the notice: those who have seen it go on with it.
+		w.store.Remove(namespace, dir, w.of("l")[0].Key)
+		time.Sleep(time.Second)
+		w.setLimit(s, 2)
+		w.release(h, in)
+		w.release(b.acquire(2, 1))
+	})
+}
+
+// Entries that somebody has overwritten are entries, and nobody knows of how
+// many permits.
+func TestUnreadableEntriesCountAsAll(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.acquire(1, 3)
+		nodes := w.of("p")
+		if _, err := h.Session().Driver().Update(w.ctx, nodes[0], []byte("let go, please")); err != nil {
+			t.Fatal(err)
+		}
+		next := b.acquiring(w.ctx, 1, 3)
+		blocked(next)
+		w.release(h)
+		w.release(next.granted())
+	})
+}
+
+var _ driver.Conn = plainConn{}
