@@ -39,7 +39,17 @@ func Rules() []Rule { return slices.Concat(DriverRules(), RecipeRules()) }
 // RecipeRules returns what the recipes promise to their users, as in
 // doc/recipes.md: a driver that keeps its contract is one on which they hold.
 // The caller may change the slice.
-func RecipeRules() []Rule { return slices.Concat(mutexRules(), mutexFaultRules()) }
+func RecipeRules() []Rule {
+	return slices.Concat(
+		mutexRules(),
+		mutexFaultRules(),
+		electionRules(),
+		electionProclaimRules(),
+		electionObserverRules(),
+		electionFaultRules(),
+		electionRunRules(),
+	)
+}
 
 // DriverRules returns the rules of the contract of package coord/driver, in
 // its order. The caller may change the slice.
