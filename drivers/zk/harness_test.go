@@ -243,8 +243,11 @@ func (f *fixture) create(s driver.Session, dir, id string) driver.Node {
 func (f *fixture) names(dir string) (names []string) {
 	f.t.Helper()
 	eventually(f.t, "the operator's client has a server", func() bool {
-		var err error
-		names, _, err = f.admin.Children(f.dir(dir))
+		// What was acknowledged to others may be news to this client's server.
+		_, err := f.admin.Sync(f.dir(dir))
+		if err == nil {
+			names, _, err = f.admin.Children(f.dir(dir))
+		}
 		return err == nil || errors.Is(err, gozk.ErrNoNode)
 	})
 	return names

@@ -149,10 +149,7 @@ func TestChangeInTheMiddleOfALook(t *testing.T) {
 				t.Fatal("nobody looks")
 			}
 		}
-		for want := fmt.Sprint([]int{i, i}); last.text() != want; {
-			last = w.next()
-			must(t, last.err)
-		}
+		w.afterwards(last, fmt.Sprint([]int{i, i}))
 	}
 }
 
@@ -188,8 +185,9 @@ func TestWatchNeverGoesBack(t *testing.T) {
 	w := observer.watch(within(t), "d")
 	var value int
 	var token uint64
+	var sh show
 	for round := range 300 {
-		sh := w.next()
+		sh = w.next()
 		must(t, sh.err)
 		for _, n := range sh.nodes {
 			switch n.ID {
@@ -223,11 +221,7 @@ func TestWatchNeverGoesBack(t *testing.T) {
 	receive(t, "the writer", last)
 	listed, err := f.List(all, "d")
 	must(t, err)
-	var data []string
-	for _, n := range listed {
-		data = append(data, string(n.Data))
-	}
-	w.until(data...)
+	w.afterwards(sh, show{listed, nil}.text())
 }
 
 func (f *fixture) anyLinkOf(t *testing.T) *link {

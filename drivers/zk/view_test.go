@@ -95,6 +95,15 @@ func (w *watching) until(data ...string) []driver.Node {
 	}
 }
 
+// afterwards takes states, after the last, until one has the given text.
+func (w *watching) afterwards(last show, text string) {
+	w.t.Helper()
+	for last.text() != text {
+		last = w.next()
+		must(w.t, last.err)
+	}
+}
+
 // wantEnd fails unless the watch has nothing more to show than its error.
 func (w *watching) wantEnd(want ...error) {
 	w.t.Helper()
