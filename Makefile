@@ -12,10 +12,12 @@ demo:
 
 ## test: everything, on real servers, under the race detector. One package at a
 ## time: servers that starve each other of processors lose leases, as they must.
+## What is compared with the stores' own clients runs without the race detector.
 test: servers
 	@rm -rf $(REPORTS) && mkdir -p $(REPORTS)
 	@$(GO) test -race -run='^$$' ./... >/dev/null # compiles with all processors
 	@COORDKIT_REPORTS=$(REPORTS) $(GO) test -race -count=1 -p=1 -timeout=25m ./...; failed=$$?; \
+		COORDKIT_REPORTS=$(REPORTS) $(GO) test -count=1 -run=Beside ./internal/storetest || failed=1; \
 		$(GO) run ./internal/report/cmd/printreports $(REPORTS) && exit $$failed
 
 ## servers: builds the stores that the tests run on, once

@@ -81,10 +81,12 @@ func (s *session) create(ctx context.Context, o op, k slotKey, data []byte) (dri
 }
 
 // uncertain makes an error say that a node may exist, if it does not say more
-// already.
+// already. It keeps the cause, and not the kind: who is told that a call surely
+// had no effect clears up nothing.
 func uncertain(o op, err error) error {
-	if errors.Is(err, driver.ErrUnavailable) {
-		return failed(o, driver.ErrUncertain, err)
+	var e *driver.Error
+	if errors.As(err, &e) && e.Kind == driver.ErrUnavailable {
+		return failed(o, driver.ErrUncertain, e.Err)
 	}
 	return err
 }
@@ -203,5 +205,11 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made) (n driver.N
 		}
 	}
 	all, err = c.nodes(ctx, s.link, o, k.dir, c.cache.directory(k.dir), m.listing, &owned{parsed.stem, r})
-	return c.asNode(k.dir, m.base, parsed, r, m.listing.stat), all, err == nil, err
+	n = c.asNode(k.dir, m.base, parsed, r, m.listing.stat)
+	if err == errMoved { // a later list is as good
+		if all, err = c.list(ctx, s.link, o, k.dir); err == nil && !slices.ContainsFunc(all, n.Same) {
+			return n, nil, false, nil
+		}
+	}
+	return n, all, err == nil, err
 }

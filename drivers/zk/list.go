@@ -29,18 +29,39 @@ func children(c *gozk.Conn, path string) listing {
 }
 
 // list lists a directory as one server sees it.
-func (c *conn) list(ctx context.Context, l *link, o op, dir string) ([]driver.Node, error) {
-	ls, err := call(ctx, l, o, func(lib *gozk.Conn) (listing, error) {
-		ls := children(lib, c.dir(dir))
-		return ls, ls.err
+func (c *conn) list(ctx context.Context, l *link, o op, dir string) (nodes []driver.Node, err error) {
+	err = settled(o, func() error {
+		ls, err := call(ctx, l, o, func(lib *gozk.Conn) (listing, error) {
+			ls := children(lib, c.dir(dir))
+			return ls, ls.err
+		})
+		if err == nil {
+			nodes, err = c.nodes(ctx, l, o, dir, c.cache.directory(dir), ls, nil)
+		}
+		return err
 	})
 	if errors.Is(err, gozk.ErrNoNode) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	return nodes, err
+}
+
+// errMoved is a list of which a node was gone before it could be read. Without it
+// the rest would be a state that never was: what took the node's place in the
+// meantime is not in the list.
+var errMoved = errors.New("the directory changes all the time")
+
+// settled lists again until what was listed was still there to be read.
+func settled(o op, list func() error) error {
+	for start := time.Now(); ; {
+		err := list()
+		if err != errMoved {
+			return err
+		}
+		if time.Since(start) > o.limit {
+			return failed(o, driver.ErrUnavailable, err)
+		}
 	}
-	return c.nodes(ctx, l, o, dir, c.cache.directory(dir), ls, nil)
 }
 
 // owned is a node of which all is known.
@@ -50,7 +71,8 @@ type owned struct {
 }
 
 // nodes makes nodes of a listing, in the order of Seq. What is not remembered of
-// them is read, all at once; own is known, or nil.
+// them is read, all at once; own is known, or nil. If one is gone by then, the
+// error is errMoved.
 func (c *conn) nodes(ctx context.Context, l *link, o op, dir string, d *directory, ls listing, own *owned) ([]driver.Node, error) {
 	l.saw(uint64(ls.stat.Pzxid))
 	at := stampOf(ls.stat)
@@ -70,11 +92,17 @@ func (c *conn) nodes(ctx context.Context, l *link, o op, dir string, d *director
 			if err != nil {
 				return nil, err
 			}
+			gone := false
 			for k, i := range missing {
 				known[i] = found[k].remember(names[i])
 				if found[k].err == nil {
 					d.learn(names[i].stem, known[i], at)
+				} else {
+					gone = true
 				}
+			}
+			if gone {
+				return nil, errMoved
 			}
 		}
 	}

@@ -140,7 +140,11 @@ func (v *view) look(ctx context.Context, o op) ([]driver.Node, error) {
 			return nil, nil
 		case g.whole:
 			v.memory.follow(stampOf(g.listing.stat), string(g.content.data))
-			return v.conn.nodes(ctx, v.link, o, v.dir, v.memory, g.listing, nil)
+			nodes, err := v.conn.nodes(ctx, v.link, o, v.dir, v.memory, g.listing, nil)
+			if err == errMoved {
+				continue
+			}
+			return nodes, err
 		}
 	}
 }

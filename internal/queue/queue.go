@@ -237,8 +237,12 @@ func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Req
 }
 
 // refused reports whether err says that a create was not applied and will not
-// be.
+// be. An unknown outcome is none of that, whatever it was caused by: a node that
+// was made, and could not be looked at because the store was away by then, is one.
 func refused(err error) bool {
+	if errors.Is(err, coord.ErrUncertain) {
+		return false
+	}
 	return errors.Is(err, coord.ErrUnavailable) || errors.Is(err, coord.ErrInvalid) || errors.Is(err, coord.ErrDenied)
 }
 

@@ -134,3 +134,12 @@ func use() usage {
 func (u usage) since(before usage, n float64) usage {
 	return usage{(u.goroutines - before.goroutines) / n, (u.heap - before.heap) / n, (u.stack - before.stack) / n}
 }
+
+func closeAll(t testing.TB, clients []*coord.Client) {
+	t.Helper()
+	for _, c := range clients {
+		if err := c.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}

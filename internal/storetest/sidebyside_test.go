@@ -1,3 +1,8 @@
+//go:build !race
+
+// The race detector slows this module's code, and not the servers nor what the
+// comparison is about.
+
 package storetest
 
 import (
@@ -12,7 +17,6 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 	"github.com/hashicorp/consul/api"
 
-	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/internal/report"
 	"github.com/coordkit/coordkit/internal/testserver"
 	"github.com/coordkit/coordkit/recipes/mutex"
@@ -160,15 +164,6 @@ func (r race) ourLocks(t *testing.T, name string) line {
 		return len(c.Holders) + len(c.Waiters), err
 	}
 	return l
-}
-
-func closeAll(t testing.TB, clients []*coord.Client) {
-	t.Helper()
-	for _, c := range clients {
-		if err := c.Close(context.Background()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	}
 }
 
 func (r race) zkLocks(t *testing.T, name string) line {

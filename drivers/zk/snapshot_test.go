@@ -1,0 +1,70 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// A list takes a request for the names, and one for each node that is not known
+// yet. Between them a node is replaced by another, as by a downgrade: whatever is
+// listed, one of the two is.
+func TestListIsAStateThatWas(t *testing.T) {
+	f := start(t)
+	other := f.peer()
+	s, theirs := f.open(long), other.open(long)
+	f.create(s, "d", "own")
+	for what, list := range map[string]func(context.Context) ([]driver.Node, error){
+		"a session": func(ctx context.Context) ([]driver.Node, error) { return s.List(ctx, "d") },
+		"an observer": func(ctx context.Context) ([]driver.Node, error) {
+			for nodes, err := range f.Watch(ctx, "d") {
+				return nodes, err
+			}
+			return nil, errors.New("nothing is shown")
+		},
+		"a creator": func(ctx context.Context) ([]driver.Node, error) {
+			n, nodes, err := s.CreateList(ctx, "d", "another", nil)
+			if err == nil {
+				err = s.Delete(ctx, n)
+			}
+			return nodes, err
+		},
+	} {
+		before := other.create(theirs, "d", "before")
+		var after driver.Node
+		var once sync.Once
+		f.tap.intercept(func(_ *tapped, op int32, frame []byte) bool {
+			if op == opGetData && string(frame[16:len(frame)-1]) == before.Key {
+				once.Do(func() {
+					after = other.create(theirs, "d", "after")
+					must(t, theirs.Delete(within(t), before))
+				})
+			}
+			return false
+		})
+		nodes, err := list(within(t))
+		f.tap.intercept(nil)
+		must(t, err)
+		found := false
+		for _, n := range nodes {
+			found = found || n.Same(before) || n.Same(after)
+		}
+		if after.Key == "" || !found {
+			t.Errorf("%s lists %v while %s is replaced by %s", what, nodes, before.Key, after.Key)
+		}
+		must(t, theirs.Delete(within(t), after))
+	}
+}
+
+// Whoever reads that a call had no effect clears up nothing.
+func TestUnknownOutcomeIsNotUnavailable(t *testing.T) {
+	o := op{name: "create", key: "d"}
+	err := uncertain(o, failed(o, driver.ErrUnavailable, context.DeadlineExceeded))
+	wantIs(t, err, driver.ErrUncertain, context.DeadlineExceeded)
+	if errors.Is(err, driver.ErrUnavailable) {
+		t.Errorf("%v is %v too", err, driver.ErrUnavailable)
+	}
+}
