@@ -1,6 +1,7 @@
 package zk
 
 import (
+	"hash/maphash"
 	"sync"
 
 	gozk "github.com/go-zookeeper/zk"
@@ -34,20 +35,24 @@ type directory struct {
 
 	most int // bytes of data of a node; more are not remembered
 
-	// reading has room for one: those who list at the same time do not all read
-	// what is new.
-	reading chan struct{}
+	reads map[string]*reading // under way, by the stems of what they read
+
+	roll roll // has its own lock
 }
 
 // remembered is what a name does not tell of a node.
 type remembered struct {
-	data    []byte
-	czxid   uint64 // 0 if it is not known
-	foreign bool   // not a node at all, though its name looks like one's
+	data  []byte
+	czxid uint64 // 0 if it is not known
 }
 
 func newDirectory(most int) *directory {
-	return &directory{nodes: make(map[string]remembered), most: most, reading: make(chan struct{}, 1)}
+	return &directory{
+		nodes: make(map[string]remembered),
+		reads: make(map[string]*reading),
+		most:  most,
+		roll:  roll{seed: maphash.MakeSeed()},
+	}
 }
 
 func newCache() *cache { return &cache{dirs: make(map[string]*directory)} }
@@ -89,8 +94,8 @@ func (d *directory) recall(names []name, at stamp, own *owned) (known []remember
 			known[i] = own.remembered
 			continue
 		}
-		r, ok := d.nodes[n.stem]
-		if _, numbered := number(at.parent, n.sequence); !ok || d.parent != at.parent || !numbered && r.czxid == 0 {
+		r, ok := d.remembers(n, at)
+		if !ok {
 			missing = append(missing, i)
 			continue
 		}
@@ -100,6 +105,14 @@ func (d *directory) recall(names []name, at stamp, own *owned) (known []remember
 		d.prune(names)
 	}
 	return known, missing
+}
+
+// remembers returns what is remembered of a node, if that is all there is to know.
+// The caller holds the lock.
+func (d *directory) remembers(n name, at stamp) (r remembered, ok bool) {
+	r, ok = d.nodes[n.stem]
+	_, numbered := number(at.parent, n.sequence)
+	return r, ok && d.parent == at.parent && (numbered || r.czxid != 0)
 }
 
 // advance makes the memory one of the given state, if that is later. A list by

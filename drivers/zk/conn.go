@@ -57,7 +57,8 @@ func newConn(s space, p peers, acl []gozk.ACL, log *zap.Logger) *conn {
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWatch |
+		driver.CapShared | driver.CapDurable
 }
 
 // checkNode refuses a node that is none of its directory's.
@@ -145,7 +146,7 @@ func (c *conn) listAgreed(ctx context.Context, l *link, o op, dir string) ([]dri
 	if err := agree(ctx, l, o); err != nil {
 		return nil, err
 	}
-	return c.list(ctx, l, o, dir)
+	return c.list(ctx, l, o, dir, false)
 }
 
 // observerTTL is the timeout of the session that lists without a session are

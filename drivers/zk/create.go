@@ -22,13 +22,19 @@ func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driv
 }
 
 // CreateList implements driver.CreateLister.
-func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	return s.createAny(ctx, dir, id, data, false)
+}
+
+// createAny creates a node and lists its directory, with data or, if byName,
+// without.
+func (s *session) createAny(ctx context.Context, dir, id string, data []byte, byName bool) (n driver.Node, all []driver.Node, err error) {
 	o := s.change("create", dir)
 	err = s.live(func() error {
 		if err := checkData(o, data); err != nil {
 			return err
 		}
-		n, all, err = s.create(ctx, o, slotKey{dir, id}, data)
+		n, all, err = s.create(ctx, o, slotKey{dir, id}, data, byName)
 		return err
 	})
 	if err != nil {
@@ -40,7 +46,7 @@ func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (
 // errUndone is a directory that is being removed again and again.
 var errUndone = errors.New("somebody removes what is created, again and again")
 
-func (s *session) create(ctx context.Context, o op, k slotKey, data []byte) (driver.Node, []driver.Node, error) {
+func (s *session) create(ctx context.Context, o op, k slotKey, data []byte, byName bool) (driver.Node, []driver.Node, error) {
 	for start := time.Now(); time.Since(start) < o.limit; {
 		if doubt := s.slots.get(k).doubt; doubt != nil {
 			base, err := s.settle(ctx, o, k, *doubt)
@@ -68,7 +74,7 @@ func (s *session) create(ctx context.Context, o op, k slotKey, data []byte) (dri
 			continue // what it was refused for is mended
 		}
 		// From here on there is a node, whatever goes wrong.
-		n, all, found, err := s.show(ctx, o, k, m)
+		n, all, found, err := s.show(ctx, o, k, m, byName)
 		if err != nil {
 			return driver.Node{}, nil, uncertain(o, err)
 		}
@@ -168,7 +174,7 @@ func (s *session) mend(ctx context.Context, o op, k slotKey, results []gozk.Mult
 
 // show returns a node of the slot and the list that holds it. It reports false
 // if the node is gone.
-func (s *session) show(ctx context.Context, o op, k slotKey, m made) (n driver.Node, all []driver.Node, found bool, err error) {
+func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool) (n driver.Node, all []driver.Node, found bool, err error) {
 	c := s.conn
 	o.write = false
 	path := c.dir(k.dir)
@@ -200,14 +206,14 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made) (n driver.N
 		if err != nil {
 			return n, nil, false, err
 		}
-		if r = it.remember(parsed); r.foreign {
+		if r = it.remember(); !it.belongs(parsed) {
 			return n, nil, false, failed(o, nil, fmt.Errorf("%s/%s is not bound to this session: somebody else has made it", path, m.base))
 		}
 	}
-	all, err = c.nodes(ctx, s.link, o, k.dir, c.cache.directory(k.dir), m.listing, &owned{parsed.stem, r})
+	all, err = c.line(ctx, s.link, o, k.dir, m.listing, &owned{parsed.stem, r}, byName)
 	n = c.asNode(k.dir, m.base, parsed, r, m.listing.stat)
 	if err == errMoved { // a later list is as good
-		if all, err = c.list(ctx, s.link, o, k.dir); err == nil && !slices.ContainsFunc(all, n.Same) {
+		if all, err = c.list(ctx, s.link, o, k.dir, byName); err == nil && !slices.ContainsFunc(all, n.Same) {
 			return n, nil, false, nil
 		}
 	}

@@ -55,13 +55,14 @@
 //
 // Requests; those of a line are made at the same time:
 //
-//	create, with or without the list   1 transaction and 1 read
+//	create, with or without a list     1 transaction and 1 read
 //	delete, update                     1 transaction; a read before the first update
 //	                                   of a node whose creation was uncertain
 //	abandon of what stands             1 transaction
 //	abandon of what may be             1 transaction, 1 read, and those for what is found
 //	list by a session                  1 read
 //	list by an observer                1 transaction, then 1 read
+//	list with data                     and 1 read for each node of others that is new
 //	wait                               1 read for each node; a ping when a node is
 //	                                   gone that is not the first of several
 //	watch, to begin with               1 transaction, then 2 reads
@@ -70,11 +71,19 @@
 //	close a session                    1 transaction
 //	keep a session                     1 transaction every sixth of the TTL
 //
-// Lists come with the data of every node, and ZooKeeper lists names only. So
-// each node that another connection has made is read once, all at once, and then
-// remembered; what this connection has made is known. An Update writes to the
-// directory, too, which makes others that list it read its nodes again. What it
-// writes is the node's name, so that those who watch it read only that node.
+// ZooKeeper lists names only. Recipes whose rule looks at nothing else, as those
+// of the mutex and the election, have lists by name, at no other cost. Other
+// lists come with the data of every node: each node that another connection has
+// made is read once, all at once, and then remembered; those who list at the same
+// time read it once for all of them, and what this connection has made is known.
+// An Update writes to the directory, too, which makes others that list it with
+// data read its nodes again. What it writes is the node's name, so that those who
+// watch it read only that node.
+//
+// What is not bound to the session that its name tells is no node, whoever put it
+// there. Lists with data leave it out. By name it is listed until somebody waits
+// for it: the answer to the request for the watch tells whom it belongs to, the
+// wait ends at once, and the connection does not list it any more.
 //
 // Each session takes a connection of the servers and about two megabytes of
 // memory, for the library's buffers. A connection that only lists takes one as

@@ -1,11 +1,9 @@
 package zk
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
@@ -28,15 +26,15 @@ func children(c *gozk.Conn, path string) listing {
 	return listing{names: names, stat: *stat}
 }
 
-// list lists a directory as one server sees it.
-func (c *conn) list(ctx context.Context, l *link, o op, dir string) (nodes []driver.Node, err error) {
+// list lists a directory as one server sees it, with data or, if byName, without.
+func (c *conn) list(ctx context.Context, l *link, o op, dir string, byName bool) (nodes []driver.Node, err error) {
 	err = settled(o, func() error {
 		ls, err := call(ctx, l, o, func(lib *gozk.Conn) (listing, error) {
 			ls := children(lib, c.dir(dir))
 			return ls, ls.err
 		})
 		if err == nil {
-			nodes, err = c.nodes(ctx, l, o, dir, c.cache.directory(dir), ls, nil)
+			nodes, err = c.line(ctx, l, o, dir, ls, nil, byName)
 		}
 		return err
 	})
@@ -64,75 +62,58 @@ func settled(o op, list func() error) error {
 	}
 }
 
+// line makes nodes of a listing, in the order of Seq. own is known, or nil.
+func (c *conn) line(ctx context.Context, l *link, o op, dir string, ls listing, own *owned, byName bool) ([]driver.Node, error) {
+	d := c.cache.directory(dir)
+	if byName {
+		if nodes, ok := d.roll.call(c, dir, ls); ok {
+			l.saw(uint64(ls.stat.Pzxid))
+			return nodes, nil
+		}
+	}
+	return c.nodes(ctx, l, o, dir, d, ls, own)
+}
+
 // owned is a node of which all is known.
 type owned struct {
 	stem string
 	remembered
 }
 
-// nodes makes nodes of a listing, in the order of Seq. What is not remembered of
-// them is read, all at once; own is known, or nil. If one is gone by then, the
-// error is errMoved.
+// nodes makes nodes of a listing, in the order of Seq, with their data. What is
+// not remembered of them is read; own is known, or nil. If one is gone by then,
+// the error is errMoved.
 func (c *conn) nodes(ctx context.Context, l *link, o op, dir string, d *directory, ls listing, own *owned) ([]driver.Node, error) {
 	l.saw(uint64(ls.stat.Pzxid))
 	at := stampOf(ls.stat)
-	names := make([]name, 0, len(ls.names))
-	bases := make([]string, 0, len(ls.names))
-	for _, base := range ls.names {
-		if n, ok := parseName(base); ok {
-			names, bases = append(names, n), append(bases, base)
-		}
-	}
+	names, bases := d.roll.parse(ls)
 	known, missing := d.recall(names, at, own)
+	foreign := make(map[int]bool)
 	if len(missing) > 0 {
-		release := d.enter(ctx)
-		defer release()
-		if known, missing = d.recall(names, at, own); len(missing) > 0 {
-			found, err := read(ctx, l, o, c.dir(dir), bases, missing)
-			if err != nil {
-				return nil, err
-			}
-			gone := false
-			for k, i := range missing {
-				known[i] = found[k].remember(names[i])
-				if found[k].err == nil {
-					d.learn(names[i].stem, known[i], at)
-				} else {
-					gone = true
-				}
-			}
-			if gone {
+		asked := make([]string, len(missing))
+		for k, i := range missing {
+			asked[k] = bases[i]
+		}
+		found, err := d.gather(ctx, l, o, c.dir(dir), at, asked)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range missing {
+			it := found[bases[i]]
+			if it.err != nil {
 				return nil, errMoved
 			}
+			known[i], foreign[i] = it.remember(), !it.belongs(names[i])
 		}
 	}
 	nodes := make([]driver.Node, 0, len(known))
 	for i, r := range known {
-		if !r.foreign {
+		if !foreign[i] {
 			nodes = append(nodes, c.asNode(dir, bases[i], names[i], r, ls.stat))
 		}
 	}
-	slices.SortFunc(nodes, func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(nodes, bySeq)
 	return nodes, nil
-}
-
-// patient is how long a list waits for another one to read what is new. If the
-// other's server does not answer, it should not take much time of this one's.
-const patient = 100 * time.Millisecond
-
-// enter waits until nobody else reads nodes of the directory, or not much
-// longer.
-func (d *directory) enter(ctx context.Context) (release func()) {
-	timer := time.NewTimer(patient)
-	defer timer.Stop()
-	// If more than one is ready, any will do: it is a matter of costs.
-	select {
-	case d.reading <- struct{}{}:
-		return func() { <-d.reading }
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return func() {}
 }
 
 // asNode makes a node of its name and what the name does not tell.
@@ -162,16 +143,14 @@ type content struct {
 	err  error
 }
 
-// remember returns what is worth it. It is no node unless it is bound to the
-// session that its name tells: what somebody else put there under such a name
-// would outlive the session, and is not the session's.
-func (it content) remember(n name) remembered {
-	return remembered{
-		data:    it.data,
-		czxid:   uint64(it.stat.Czxid),
-		foreign: it.err != nil || it.stat.EphemeralOwner != n.owner,
-	}
+// remember returns what is worth it.
+func (it content) remember() remembered {
+	return remembered{data: it.data, czxid: uint64(it.stat.Czxid)}
 }
+
+// belongs reports whether it is the node that its name tells: bound to the
+// session. What is not is foreign, see roll.
+func (it content) belongs(n name) bool { return it.stat.EphemeralOwner == n.owner }
 
 func get(lib *gozk.Conn, path string) content {
 	data, stat, err := lib.Get(path)
@@ -179,35 +158,4 @@ func get(lib *gozk.Conn, path string) content {
 		return content{err: err}
 	}
 	return content{data: data, stat: *stat}
-}
-
-// readers is how many nodes are read at a time: enough to keep the connection
-// busy.
-const readers = 32
-
-// read reads some of the named nodes of a directory. They may be gone.
-func read(ctx context.Context, l *link, o op, path string, names []string, which []int) ([]content, error) {
-	return call(ctx, l, o, func(lib *gozk.Conn) ([]content, error) {
-		found := make([]content, len(which))
-		next := make(chan int)
-		var working sync.WaitGroup
-		for range min(readers, len(which)) {
-			working.Go(func() {
-				for k := range next {
-					found[k] = get(lib, path+"/"+names[which[k]])
-				}
-			})
-		}
-		for k := range which {
-			next <- k
-		}
-		close(next)
-		working.Wait()
-		for _, f := range found {
-			if f.err != nil && !errors.Is(f.err, gozk.ErrNoNode) {
-				return nil, f.err
-			}
-		}
-		return found, nil
-	})
 }

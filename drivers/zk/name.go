@@ -2,6 +2,7 @@ package zk
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -32,8 +33,11 @@ func formatSession(id int64) string { return fmt.Sprintf("%016x", uint64(id)) }
 
 // parseSession is the reverse of formatSession.
 func parseSession(s string) (id int64, ok bool) {
+	if len(s) != 16 || strings.ContainsFunc(s, func(r rune) bool { return 'A' <= r && r <= 'F' }) {
+		return 0, false
+	}
 	n, err := strconv.ParseUint(s, 16, 64)
-	return int64(n), err == nil && n != 0 && formatSession(int64(n)) == s
+	return int64(n), err == nil && n != 0
 }
 
 // slotPrefix begins the names of all nodes that a session makes for an id.
@@ -58,15 +62,36 @@ func parseName(s string) (n name, ok bool) {
 	if !ok || !driver.ValidID(id) {
 		return name{}, false
 	}
-	if c, err := strconv.ParseUint(nonce, 10, 64); err != nil || strconv.FormatUint(c, 10) != nonce {
+	if _, err := strconv.ParseUint(nonce, 10, 64); err != nil || nonce[0] == '0' && nonce != "0" {
 		return name{}, false
 	}
-	// As the server formats it, negative numbers included.
-	i, err := strconv.ParseInt(sequence, 10, 32)
-	if err != nil || fmt.Sprintf("%010d", i) != sequence {
+	i, ok := parseSequence(sequence)
+	if !ok {
 		return name{}, false
 	}
-	return name{stem: s[:len(s)-len(sequence)-1], session: session, owner: owner, id: id, sequence: int32(i)}, true
+	return name{stem: s[:len(s)-len(sequence)-1], session: session, owner: owner, id: id, sequence: i}, true
+}
+
+// sequenceLength is how long a sequence is, except for the most negative ones.
+const sequenceLength = 10
+
+// parseSequence reads a sequence as the server formats it: in ten characters,
+// with leading zeros, negative numbers included. Long lines have it read often.
+func parseSequence(s string) (sequence int32, ok bool) {
+	if len(s) > 0 && s[0] == '-' {
+		i, err := strconv.ParseInt(s, 10, 32)
+		ok = len(s) == sequenceLength && i < 0 || len(s) == sequenceLength+1 && i <= -1e9
+		return int32(i), err == nil && ok
+	}
+	var n int64
+	for i := range len(s) {
+		digit := s[i] - '0'
+		if digit > 9 || i >= sequenceLength {
+			return 0, false
+		}
+		n = n*10 + int64(digit)
+	}
+	return int32(n), len(s) == sequenceLength && n <= math.MaxInt32
 }
 
 // cut splits a node's path into its directory's and its name.

@@ -64,7 +64,7 @@ func (s *session) connect() error {
 	if err != nil {
 		return failed(op{name: "open session"}, nil, err)
 	}
-	s.link = l
+	s.link, l.watches.foreign = l, c.strike
 	c.running.Add(1)
 	return nil
 }

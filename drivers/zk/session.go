@@ -11,8 +11,8 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
-// session implements driver.Session, driver.CreateLister and driver.AnyWaiter
-// on a link.
+// session implements driver.Session, driver.CreateLister, driver.NameLister and
+// driver.AnyWaiter on a link.
 type session struct {
 	conn  *conn
 	link  *link
@@ -34,6 +34,7 @@ type session struct {
 
 var (
 	_ driver.CreateLister = (*session)(nil)
+	_ driver.NameLister   = (*session)(nil)
 	_ driver.AnyWaiter    = (*session)(nil)
 )
 
@@ -119,9 +120,13 @@ func (s *session) live(call func() error) error {
 
 // List implements driver.Session. A server that has the session has all that
 // the session has been told of, and what preceded it (L3).
-func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	return s.list(ctx, dir, false)
+}
+
+func (s *session) list(ctx context.Context, dir string, byName bool) (nodes []driver.Node, err error) {
 	err = s.live(func() (err error) {
-		nodes, err = s.conn.list(ctx, s.link, s.op("list", dir), dir)
+		nodes, err = s.conn.list(ctx, s.link, s.op("list", dir), dir, byName)
 		return err
 	})
 	return nodes, err

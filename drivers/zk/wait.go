@@ -32,6 +32,7 @@ type target struct {
 	wait  *wait
 	index int
 	path  string
+	owner int64  // whom the node belongs to
 	seen  uint64 // the node was there at this zxid
 	alive bool   // it was there when the watch was set, and the watch stands
 	gone  bool
@@ -40,7 +41,9 @@ type target struct {
 func newWait(nodes []driver.Node) *wait {
 	w := &wait{result: make(chan outcome, 1)}
 	for i, n := range nodes {
-		w.targets = append(w.targets, &target{wait: w, index: i, path: n.Key, seen: n.Version})
+		_, base := cut(n.Key)
+		parsed, _ := parseName(base) // the caller has checked it
+		w.targets = append(w.targets, &target{wait: w, index: i, path: n.Key, owner: parsed.owner, seen: n.Version})
 	}
 	return w
 }

@@ -21,9 +21,13 @@ import (
 // knows nothing of it. So what to watch on another connection, and what not any
 // more, is decided here.
 //
+// The answer also tells whom a node belongs to. If that is not the session that
+// its name tells, it is foreign, and the wait is told that there is no such node.
+//
 // A watch outlives its last wait by a while and is then taken back.
 type watches struct {
 	link    *link
+	foreign func(path string) // is told of what is foreign; set before the first wait
 	running sync.WaitGroup
 	ctx     context.Context // ends with the link
 	cancel  context.CancelFunc
@@ -42,7 +46,9 @@ type watches struct {
 // watch is the watch of one node.
 type watch struct {
 	path    string
+	owner   int64 // whom the name tells it belongs to
 	state   watchState
+	foreign bool  // it belongs to somebody else
 	sent    *wire // where the request for it was sent last
 	targets []*target
 	idle    time.Time // since when nobody waits
@@ -72,13 +78,17 @@ func (h *watches) join(w *wait) {
 	for _, t := range w.targets {
 		v := h.all[t.path]
 		if v == nil {
-			v = &watch{path: t.path}
+			v = &watch{path: t.path, owner: t.owner}
 			h.all[t.path] = v
 			h.armLocked(v)
 		}
 		v.targets = append(v.targets, t)
-		t.alive = v.state == armed
+		t.alive, t.gone = v.state == armed, v.foreign
+		if t.gone {
+			h.news = append(h.news, w)
+		}
 	}
+	h.tellLocked()
 }
 
 // leave ends the wait.
@@ -118,11 +128,11 @@ func (h *watches) armLocked(v *watch) {
 func (h *watches) arm(v *watch) {
 	o := op{name: "wait", key: v.path, limit: h.link.timing.attempt}
 	for {
-		_, err := call(h.ctx, h.link, o, func(c *gozk.Conn) (struct{}, error) {
-			_, _, err := c.Children(v.path)
-			return struct{}{}, err
+		ls, err := call(h.ctx, h.link, o, func(c *gozk.Conn) (listing, error) {
+			ls := children(c, v.path)
+			return ls, ls.err
 		})
-		again, doubt := h.armedOrNot(v, err)
+		again, doubt := h.armedOrNot(v, ls.stat.EphemeralOwner, err)
 		if !again {
 			return
 		}
@@ -138,10 +148,11 @@ func (h *watches) arm(v *watch) {
 	}
 }
 
-// armedOrNot takes the answer to the request for a watch, and reports whether to
+// armedOrNot takes the answer to the request for a watch, which tells the node's
+// owner, and reports whether to
 // ask again. If the node does not exist but may do so at a zxid that this session
 // has not seen, it returns that.
-func (h *watches) armedOrNot(v *watch, err error) (again bool, doubt uint64) {
+func (h *watches) armedOrNot(v *watch, owner int64, err error) (again bool, doubt uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.tellLocked()
@@ -150,8 +161,11 @@ func (h *watches) armedOrNot(v *watch, err error) (again bool, doubt uint64) {
 		return false, 0
 	case err == nil && v.sent == h.wire:
 		v.state = armed
+		if v.foreign = owner != v.owner; v.foreign {
+			h.foreign(v.path)
+		}
 		for _, t := range v.targets {
-			t.alive = true
+			t.alive, t.gone = true, v.foreign
 			h.news = append(h.news, t.wait)
 		}
 		if len(v.targets) == 0 {
@@ -224,7 +238,7 @@ func (h *watches) fired(path string, deleted bool) {
 	case v == nil:
 	case deleted:
 		h.vanished(v)
-	case v.state == armed: // what was taken for ephemeral is not: look again
+	case v.state == armed: // what is foreign can have children: look again
 		h.armLocked(v)
 	}
 }

@@ -203,24 +203,33 @@ func TestRemovedTogether(t *testing.T) {
 	}
 }
 
-// What looks like a node and is none can have children, which is no deletion.
-func TestChildrenOfWhatIsWaitedFor(t *testing.T) {
+// Of what is not the session's that its name tells, a wait says that it is no
+// node, also while its watch still stands.
+func TestWaitForWhatIsForeign(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
-	f.create(s, "d", "bystander")
+	own := f.create(s, "d", "own")
 	forged := driver.Node{Dir: "d", Key: f.dir("d") + "/0123456789abcdef-0-1-0000000099"}
 	_, err := f.admin.Create(forged.Key, nil, 0, f.acl)
 	must(t, err)
-	wait := waiting(within(t), s, forged)
-	f.eventuallyArmed(s, forged)
-	for i := range 5 {
+	for range 2 {
+		must(t, s.WaitDelete(within(t), forged))
+		for i, nodes := range [][]driver.Node{{forged, own}, {own, forged}} {
+			if told, err := s.WaitAny(within(t), nodes); err != nil || told != i {
+				t.Errorf("told of %d, %v; want %d", told, err, i)
+			}
+		}
+	}
+	if n := f.tap.sent()["watch"]; n != 2 {
+		t.Errorf("%d watches were asked for; want 2", n)
+	}
+	for i := range 5 { // other than nodes, it can have children
 		_, err := f.admin.Create(fmt.Sprint(forged.Key, "/", i), nil, 0, f.acl)
 		must(t, err)
-		f.eventuallyArmed(s, forged)
-		pendingStill(t, wait)
+		must(t, s.WaitDelete(within(t), forged))
 	}
 	must(t, removeAll(f.admin, forged.Key))
-	must(t, receive(t, "the wait", wait))
+	must(t, s.WaitDelete(within(t), forged))
 }
 
 func TestWaitsThatAreRefused(t *testing.T) {

@@ -72,7 +72,7 @@ func TestCrowdOnZooKeeper(t *testing.T) {
 	s := startZooKeeper(t, testserver.ZooKeeperOptions{})
 	crowdIn(t, s, 1)
 	taps := s.tapAll(t, programs, hearEvents)
-	crowd(t, fmt.Sprintf("zk: %d waiters in %d programs", crowded, programs), crowded, gathering,
+	crowd(t, fmt.Sprintf("zk: %d waiters in %d programs", crowded, programs), crowded, crowded,
 		func() []*coord.Client { return s.dialTaps(t, taps) },
 		func(c cost) {
 			total, own := 0, 0
