@@ -19,7 +19,7 @@ const (
 
 	// DefaultNamespace is where everything lies when neither the URL nor
 	// Config names a namespace.
-	DefaultNamespace = "coordkit"
+	DefaultNamespace = driver.DefaultNamespace
 )
 
 // Config says which store to use and how. The zero value of each field but URL

@@ -49,10 +49,10 @@ func Dir(kind, name string) (string, error) {
 // encoded as a name is. Leading and trailing slashes do not count. An empty
 // namespace is DefaultNamespace.
 func namespaceDir(ns string) (string, error) {
-	if len(ns) > MaxNamespace {
-		return "", fmt.Errorf("%w namespace: %.20q… has %d bytes; want at most %d", ErrInvalid, ns, len(ns), MaxNamespace)
-	}
 	trimmed := strings.Trim(ns, "/")
+	if len(trimmed) > MaxNamespace {
+		return "", fmt.Errorf("%w namespace: %.20q… has %d bytes; want at most %d", ErrInvalid, trimmed, len(trimmed), MaxNamespace)
+	}
 	if trimmed == "" {
 		return DefaultNamespace, nil
 	}

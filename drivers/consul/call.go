@@ -69,7 +69,7 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, *agen
 	if ctx.Err() == nil && driver.Transient(err) {
 		c.agents.giveUp(a)
 	}
-	if hasStatus(err, http.StatusTooManyRequests) {
+	if isFull(err) {
 		c.watches.yield()
 	}
 	return err

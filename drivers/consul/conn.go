@@ -2,6 +2,7 @@ package consul
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -26,20 +27,23 @@ type Options struct {
 
 // New returns a connection that uses the caller's own client, its agent, token
 // and HTTP connections. Everything is kept below namespace, one or more path
-// segments joined by "/"; the empty one is "coordkit". opts may be nil.
+// segments joined by "/"; the empty one is "coordkit". opts may be nil. A
+// namespace of another form (see driver.Namespace) is an error that Is
+// driver.ErrInvalid.
 //
 // The caller closes the connection, which does not close idle HTTP connections
 // of the client. The package comment says how the client should be configured.
-func New(client *api.Client, namespace string, opts *Options) driver.Conn {
+func New(client *api.Client, namespace string, opts *Options) (driver.Conn, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
+	namespace, err := driver.Namespace(namespace)
+	if err != nil {
+		return nil, fmt.Errorf("consul: %w", err)
+	}
 	t := tenant{opts.ConsulNamespace, opts.Partition}
-	return newConn([]*api.Client{client}, namespace, t, opts.Logger, defaultTiming)
+	return newConn([]*api.Client{client}, namespace, t, opts.Logger, defaultTiming), nil
 }
-
-// defaultNamespace stands for the empty one.
-const defaultNamespace = "coordkit"
 
 // timing is every duration that the driver chooses.
 type timing struct {
@@ -89,7 +93,7 @@ func newConn(clients []*api.Client, namespace string, tenant tenant, log *zap.Lo
 		log = zap.NewNop()
 	}
 	if namespace == "" {
-		namespace = defaultNamespace
+		namespace = driver.DefaultNamespace
 	}
 	c := &conn{
 		keyspace: newKeyspace(namespace),

@@ -52,13 +52,18 @@ func kindOf(err error, sent, write bool) error {
 		case code < http.StatusInternalServerError, containsAny(answer.Body, rejections):
 			return nil // understood and rejected; no use in trying again
 		}
-	case !sent:
+	case !sent, errors.Is(err, errFull):
 		return driver.ErrUnavailable
 	}
 	if write {
 		return driver.ErrUncertain
 	}
 	return driver.ErrUnavailable
+}
+
+// isFull reports whether an agent has refused a connection.
+func isFull(err error) bool {
+	return hasStatus(err, http.StatusTooManyRequests) || errors.Is(err, errFull)
 }
 
 // hasStatus reports whether err is an answer with the status code.

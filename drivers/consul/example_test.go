@@ -41,7 +41,10 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	conn := consul.New(client, "myapp/prod", nil)
+	conn, err := consul.New(client, "myapp/prod", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer conn.Close()
 
 	session, err := conn.OpenSession(ctx, 10*time.Second)

@@ -1,9 +1,12 @@
 package consul
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -94,6 +97,14 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 	if len(t.Hosts) == 0 {
 		return nil, invalid(o, "no agent to connect to; want host:port")
 	}
+	if strings.ContainsAny(string(t.Token), "\r\n\x00") {
+		return nil, invalid(o, "the token that token_file or token_env names has more than one line; want the token alone")
+	}
+	// Package api would take them for requests, and transactions need them too.
+	in := tenant{
+		namespace: cmp.Or(t.Params[paramNamespace], os.Getenv("CONSUL_NAMESPACE")),
+		partition: cmp.Or(t.Params[paramPartition], os.Getenv("CONSUL_PARTITION")),
+	}
 	wire := newTransport(t.TLS, timeout)
 	clients := make([]*api.Client, len(t.Hosts))
 	for i, host := range t.Hosts {
@@ -103,8 +114,8 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 			HttpClient: wire.client(),
 			Token:      string(t.Token),
 			Datacenter: t.Params[paramDatacenter],
-			Namespace:  t.Params[paramNamespace],
-			Partition:  t.Params[paramPartition],
+			Namespace:  in.namespace,
+			Partition:  in.partition,
 		}
 		if t.TLS != nil {
 			config.Scheme = "https"
@@ -115,7 +126,7 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 			return nil, invalid(o, "agent %s: %w", host, err)
 		}
 	}
-	c := newConn(clients, t.Namespace, tenant{t.Params[paramNamespace], t.Params[paramPartition]}, t.Logger, timing)
+	c := newConn(clients, t.Namespace, in, t.Logger, timing)
 	c.release = wire.close
 	return c, nil
 }

@@ -145,7 +145,8 @@ func TestNew(t *testing.T) {
 	defer wire.close()
 	client, err := api.NewClient(&api.Config{Address: consul.Member(0).Endpoint(), HttpClient: wire.client()})
 	must(t, err)
-	c := New(client, "", &Options{})
+	c, err := New(client, "", &Options{})
+	must(t, err)
 	s, err := c.OpenSession(within(t), time.Minute)
 	must(t, err)
 	n, err := s.Create(within(t), "d", "0", nil)
@@ -156,7 +157,13 @@ func TestNew(t *testing.T) {
 	must(t, s.Close(within(t)))
 	tryOut(t, c)
 	must(t, c.Close())
-	must(t, New(client, "x", nil).Close())
+	another, err := New(client, "/x/y/", nil)
+	must(t, err)
+	must(t, another.Close())
+	for _, wrong := range []string{"a//b", ".", "../x", "a b", "x?"} {
+		_, err := New(client, wrong, nil)
+		wantIs(t, err, driver.ErrInvalid)
+	}
 	_, _, err = client.KV().Get("x", nil) // the client is still the caller's
 	must(t, err)
 }

@@ -3,7 +3,6 @@ package consul
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -71,7 +70,7 @@ func (q *query) once(ask asked) (found answer, ok bool, err error) {
 	case errors.Is(err, context.Canceled): // the next agent is asked at once
 		q.moved = time.Now()
 		return found, false, nil
-	case hasStatus(err, http.StatusTooManyRequests):
+	case isFull(err):
 		q.yield()
 	}
 	q.conn.agents.giveUp(a)

@@ -3,9 +3,11 @@ package consul
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,9 +32,39 @@ type transport struct {
 }
 
 // tcp is a connection that tells when it is closed.
+//
+// An agent that has too many connections from an address answers with status 429
+// before it was asked. Package http takes that for an answer to nothing, and
+// writes to the program's log; so it is not shown what comes unasked.
 type tcp struct {
 	net.Conn
 	owner *transport
+	state atomic.Int32 // fresh, spoken or refused
+}
+
+// The states of a connection.
+const (
+	fresh   int32 = iota
+	spoken        // something was sent
+	refused       // the agent spoke first
+)
+
+// errFull is a connection on which nothing was sent.
+var errFull = errors.New("the agent has too many connections from this address (limits.http_max_conns_per_client)")
+
+func (c *tcp) Write(b []byte) (int, error) {
+	if !c.state.CompareAndSwap(fresh, spoken) && c.state.Load() == refused {
+		return 0, errFull
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *tcp) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && c.state.CompareAndSwap(fresh, refused) || c.state.Load() == refused {
+		return 0, errFull
+	}
+	return n, err
 }
 
 // newTransport returns a transport. config may be nil, for no TLS.
@@ -68,7 +100,7 @@ func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	c := &tcp{conn, t}
+	c := &tcp{Conn: conn, owner: t}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {

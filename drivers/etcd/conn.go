@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -23,20 +24,23 @@ type Options struct {
 
 // New returns a connection that uses the caller's own client, its endpoints,
 // credentials and connections. Everything is kept below namespace, one or more
-// path segments joined by "/"; the empty one is "coordkit". opts may be nil.
+// path segments joined by "/"; the empty one is "coordkit". opts may be nil. A
+// namespace of another form (see driver.Namespace) is an error that Is
+// driver.ErrInvalid.
 //
 // The caller closes the connection, which does not close the client, and then
 // the client. Wrappers that were put around the client's KV, Watcher or Lease
 // are not used. The package comment says how the client should be configured.
-func New(client *clientv3.Client, namespace string, opts *Options) driver.Conn {
+func New(client *clientv3.Client, namespace string, opts *Options) (driver.Conn, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	return newConn(client, namespace, opts.Logger, defaultTiming)
+	namespace, err := driver.Namespace(namespace)
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	return newConn(client, namespace, opts.Logger, defaultTiming), nil
 }
-
-// defaultNamespace stands for the empty one.
-const defaultNamespace = "coordkit"
 
 // timing is every duration that the driver chooses.
 type timing struct {
@@ -83,7 +87,7 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 		log = zap.NewNop()
 	}
 	if namespace == "" {
-		namespace = defaultNamespace
+		namespace = driver.DefaultNamespace
 	}
 	channel := client.ActiveConnection()
 	c := &conn{

@@ -41,7 +41,10 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	conn := etcd.New(client, "myapp/prod", nil)
+	conn, err := etcd.New(client, "myapp/prod", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer conn.Close()
 
 	session, err := conn.OpenSession(ctx, 10*time.Second)

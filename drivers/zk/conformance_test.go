@@ -53,6 +53,7 @@ func conforms(t *testing.T, name string, z *testserver.ZooKeeper) {
 			t.Fatal(err)
 		}
 		report.Show(t, "conformance of "+name, table.String())
+		report.Row(t, "rules that hold, by group", name, r.Groups())
 	}
 }
 
@@ -135,6 +136,7 @@ func (s *stand) openLink(_ context.Context, namespace string) (driver.Conn, conf
 		return nil, nil, err
 	}
 	tap := newTap()
+	tap.also = s.tap(namespace) // which expire asks
 	c := newConn(space("/"+namespace), peers{hosts: g.Addrs(), dial: tap.dial}, gozk.WorldACL(gozk.PermAll), zap.NewNop())
 	return c, tappedLink{g, func() func() { return tap.hold("/" + namespace + "/") }}, nil
 }

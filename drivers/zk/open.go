@@ -3,6 +3,7 @@ package zk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -26,10 +27,12 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 		return nil, invalid(o, "a TTL of %v; ZooKeeper grants from %v to %v, within bounds that its servers' configuration sets",
 			ttl, minTTL, maxTTL)
 	}
+	if ttl%time.Millisecond != 0 {
+		return nil, invalid(o, "a TTL of %v; ZooKeeper grants whole milliseconds, from %v to %v", ttl, minTTL, maxTTL)
+	}
 	if ctx.Err() != nil {
 		return nil, unsent(o, ctx)
 	}
-	ttl = (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 	o.limit = max(timingFor(ttl).attempt, 2*leastOpening)
 	s := &session{conn: c, ttl: ttl, said: make(chan struct{})}
 	if err := s.connect(); err != nil {
@@ -125,7 +128,7 @@ func (l *link) notOpened(ctx context.Context, o op) error {
 	case errors.Is(why, gozk.ErrAuthFailed):
 		return failed(o, driver.ErrDenied, gozk.ErrAuthFailed)
 	case ctx.Err() != nil && trouble != nil:
-		return failed(o, kind, errors.Join(driver.ContextError(ctx), trouble))
+		return failed(o, kind, fmt.Errorf("%w: %w", driver.ContextError(ctx), trouble))
 	case ctx.Err() != nil:
 		return failed(o, kind, driver.ContextError(ctx))
 	case trouble != nil:

@@ -64,7 +64,11 @@ func countedClient(t *testing.T, e *testserver.Etcd) (*coord.Client, *calls) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := coord.New(etcd.New(raw, "test", nil), coord.Config{})
+	conn, err := etcd.New(raw, "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := coord.New(conn, coord.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
