@@ -173,10 +173,7 @@ func listsOwnAndBefore(t *Trial) {
 		id := fmt.Sprint(i)
 		before := t.Create(b, dir, id)
 		own := t.Create(a, dir, id)
-		nodes, err := a.List(t.ctx, dir)
-		if err != nil {
-			t.Fatalf("Session.List: %v", err)
-		}
+		nodes := t.list(a, dir)
 		for _, n := range []driver.Node{before, own} {
 			if _, ok := find(nodes, n); !ok {
 				t.Fatalf("after Create of %s, Session.List does not hold %s", show(own), show(n))
@@ -192,14 +189,13 @@ func listsOwnChanges(t *Trial) {
 		n := t.Create(s, dir, "0")
 		data := fmt.Sprint(i)
 		t.Update(s, n, []byte(data)...)
-		nodes, err := s.List(t.ctx, dir)
-		if m, ok := find(nodes, n); err != nil || !ok || string(m.Data) != data {
-			t.Fatalf("after Update with %q, Session.List shows %s with %q (error: %v)", data, show(m), m.Data, err)
+		m, ok := find(t.list(s, dir), n)
+		if !ok || string(m.Data) != data {
+			t.Fatalf("after Update with %q, Session.List shows %s with %q", data, show(m), m.Data)
 		}
 		t.Delete(s, n)
-		nodes, err = s.List(t.ctx, dir)
-		if _, ok := find(nodes, n); err != nil || ok {
-			t.Fatalf("after Delete of %s, Session.List still shows it: %v (error: %v)", show(n), ok, err)
+		if _, ok := find(t.list(s, dir), n); ok {
+			t.Fatalf("after Delete of %s, Session.List still shows it", show(n))
 		}
 	}
 }
@@ -237,10 +233,11 @@ func listingMakesNothing(t *Trial) {
 func listsAcknowledged(t *Trial) {
 	writer, reader := t.Session(), t.Open()
 	look := func() []driver.Node {
-		nodes, err := reader.List(t.ctx, dir)
-		if err != nil {
-			t.Fatalf("Conn.List: %v", err)
-		}
+		var nodes []driver.Node
+		t.insist(nil, "Conn.List", func() (err error) {
+			nodes, err = reader.List(t.ctx, dir)
+			return err
+		})
 		return nodes
 	}
 	t.Bystander(dir)
