@@ -27,17 +27,13 @@ const shortTTL = 2 * time.Second
 // The servers that all tests of the package share, each started when first
 // asked for. Tests keep apart by their namespaces.
 var (
-	single = shared{opts: testserver.ConsulOptions{SessionTTLMin: time.Second, ExtraConfig: roomy}}
-	triple = shared{opts: testserver.ConsulOptions{Members: 3, SessionTTLMin: time.Second, ExtraConfig: roomy}}
+	single = shared{opts: testserver.ConsulOptions{SessionTTLMin: time.Second}}
+	triple = shared{opts: testserver.ConsulOptions{Members: 3, SessionTTLMin: time.Second}}
 	// patient grants no TTL below Consul's default.
-	patient = shared{opts: testserver.ConsulOptions{Dev: true, ExtraConfig: roomy}}
+	patient = shared{opts: testserver.ConsulOptions{Dev: true}}
 	// standard is with the limits that Consul has by default.
 	standard = shared{opts: testserver.ConsulOptions{}}
 )
-
-// roomy lets the tests that run side by side have more connections than one
-// client may have.
-var roomy = map[string]any{"limits": map[string]any{"http_max_conns_per_client": 5000}}
 
 type shared struct {
 	opts   testserver.ConsulOptions

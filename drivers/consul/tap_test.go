@@ -18,6 +18,7 @@ import (
 // also if the client is gone by then, as on a slow network.
 type tap struct {
 	target   string
+	dialer   net.Dialer
 	listener net.Listener
 	running  sync.WaitGroup
 
@@ -46,12 +47,17 @@ type holding struct {
 	taken   atomic.Bool
 }
 
+// machines counts the addresses that taps have. An agent limits the connections
+// of each, so a tap is a machine of its own, as clients are.
+var machines atomic.Uint32
+
 func newTap(t testing.TB, endpoint string) *tap {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	p := &tap{
 		target:   strings.TrimPrefix(endpoint, "http://"),
+		dialer:   net.Dialer{LocalAddr: &net.TCPAddr{IP: machine(machines.Add(1))}},
 		listener: listener,
 		conns:    make(map[net.Conn]struct{}),
 		clients:  make(map[net.Conn]struct{}),
@@ -60,6 +66,12 @@ func newTap(t testing.TB, endpoint string) *tap {
 	}
 	p.running.Go(p.accept)
 	return p
+}
+
+// machine is the n-th loopback address but for that of the agents and the tests.
+func machine(n uint32) net.IP {
+	n %= 1 << 16
+	return net.IPv4(127, 1+byte(n>>14), byte(n>>7)&127, 1+byte(n)&127)
 }
 
 func (p *tap) addr() string { return p.listener.Addr().String() }
@@ -93,7 +105,7 @@ func (p *tap) accept() {
 
 func (p *tap) serve(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", p.target)
+	server, err := p.dialer.Dial("tcp", p.target)
 	if err != nil {
 		return
 	}
