@@ -19,19 +19,21 @@ const module = "github.com/coordkit/coordkit"
 // belongs to the longest prefix that matches. Arrows point down only: recipes
 // know no driver, drivers know no recipe, and neither knows its tests' tools.
 var layers = map[string][]string{
-	"coord/driver":         {},
-	"coord/driver/lease":   {"coord/driver"},
-	"coord":                {"coord/driver", "coord/driver/lease"},
-	"internal/queue":       {"coord", "coord/driver", "coord/driver/lease"},
-	"recipes":              {"internal/queue", "coord", "coord/driver"},
-	"drivers":              {"coord/driver", "coord/driver/lease"},
-	"conformance":          {"conformance", "recipes", "coord", "coord/driver"},
-	"conformance/netfault": {},
-	"conformance/internal": {"conformance", "drivers/mem", "coord/driver", "coord/driver/lease"},
-	"internal/testserver":  {"internal/testserver"},
-	"internal/report":      {"internal/report"},
-	"internal/storetest":   {},
-	"examples":             {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},
+	"coord/driver":                 {},
+	"coord/driver/lease":           {"coord/driver"},
+	"coord":                        {"coord/driver", "coord/driver/lease"},
+	"internal/queue":               {"coord", "coord/driver", "coord/driver/lease"},
+	"recipes":                      {"internal/queue", "coord", "coord/driver"},
+	"drivers":                      {"coord/driver", "coord/driver/lease"},
+	"conformance":                  {"conformance", "recipes", "coord", "coord/driver"},
+	"conformance/netfault":         {},
+	"conformance/internal":         {"conformance", "drivers/mem", "coord/driver", "coord/driver/lease"},
+	"conformance/internal/subject": {"coord", "recipes"},
+	"conformance/internal/broken":  {"conformance/internal/subject", "coord", "coord/driver", "internal/queue", "recipes"},
+	"internal/testserver":          {"internal/testserver"},
+	"internal/report":              {"internal/report"},
+	"internal/storetest":           {},
+	"examples":                     {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},
 }
 
 // goFile is a file of the module, parsed. Nested modules are not part of it.

@@ -1,6 +1,10 @@
 package conformance
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+)
 
 // Rule is one sentence of the contract and how it is checked.
 type Rule struct {
@@ -43,6 +47,9 @@ func RecipeRules() []Rule {
 	return slices.Concat(
 		mutexRules(),
 		mutexFaultRules(),
+		mutexRevocation(subject.Mutex),
+		rwlockRules(subject.RWLock),
+		semaphoreRules(subject.Semaphore),
 		electionRules(),
 		electionProclaimRules(),
 		electionObserverRules(),

@@ -20,6 +20,7 @@ type tap struct {
 	count     map[string]int // of requests, by operation
 	passwords map[int64][]byte
 	locals    map[string]bool // addresses of the connections on this side
+	also      *tap            // is told the passwords too; nil: nobody
 	step      func(c *tapped, op int32, frame []byte) bool
 }
 
@@ -172,9 +173,11 @@ func (c *tapped) Read(b []byte) (int, error) {
 	if len(c.hello) < helloLength {
 		c.hello = append(c.hello, b[:n]...)
 		if len(c.hello) >= helloLength {
-			c.tap.mu.Lock()
-			c.tap.passwords[int64(binary.BigEndian.Uint64(c.hello[12:]))] = bytes.Clone(c.hello[24:40])
-			c.tap.mu.Unlock()
+			for t := c.tap; t != nil; t = t.also {
+				t.mu.Lock()
+				t.passwords[int64(binary.BigEndian.Uint64(c.hello[12:]))] = bytes.Clone(c.hello[24:40])
+				t.mu.Unlock()
+			}
 		}
 	}
 	return n, err

@@ -23,16 +23,17 @@ func leftoverSabotages() []Sabotage {
 			Name: "sessions-left", Breaks: "N1",
 			Doc: "Conn.Close leaves the sessions to their keepalive.",
 			Apply: eachConn(func(c *conn) {
-				var last context.Context
+				var last atomic.Pointer[context.Context]
 				c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
-					last = ctx
+					last.Store(&ctx)
 					return c.Conn.OpenSession(ctx, ttl)
 				}
 				c.close = func() error { // in truth they end with the case
-					if last == nil {
+					opened := last.Load()
+					if opened == nil {
 						return c.Conn.Close()
 					}
-					context.AfterFunc(last, func() { _ = c.Conn.Close() })
+					context.AfterFunc(*opened, func() { _ = c.Conn.Close() })
 					return nil
 				}
 			}),

@@ -1,0 +1,78 @@
+// Package broken holds recipes that are broken on purpose, in ways in which
+// recipe libraries have been, to show that the rules of the recipes catch what
+// they claim to catch.
+package broken
+
+import (
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// Recipe is a recipe that is broken; Open makes it, with the parameters of the
+// sound one in package subject.
+type Recipe[Open any] struct {
+	// Name says what is wrong, in a few words joined by hyphens.
+	Name string
+	// Breaks is the ID of a rule that must fail.
+	Breaks string
+	// Doc says what it does, and which library did so.
+	Doc  string
+	Open Open
+}
+
+// Mutex, RWLock and Semaphore are how recipes are made.
+type (
+	Mutex     = func(c *coord.Client, name string) subject.Want
+	RWLock    = func(c *coord.Client, name string) subject.ReadWrite
+	Semaphore = func(c *coord.Client, name string, limit int) subject.Counting
+)
+
+// mistake is made with any recipe: it breaks a way to want something.
+type mistake struct {
+	name, doc                string
+	mutex, rwlock, semaphore string // the rule that it breaks, or "" if there is none
+	spoil                    func(c *coord.Client, name string, w subject.Want) subject.Want
+}
+
+// Mutexes returns the broken mutexes.
+func Mutexes() (all []Recipe[Mutex]) {
+	for _, m := range mistakes() {
+		if m.mutex != "" {
+			all = append(all, Recipe[Mutex]{m.name, m.mutex, m.doc, func(c *coord.Client, name string) subject.Want {
+				return m.spoil(c, name, subject.Mutex(c, name))
+			}})
+		}
+	}
+	return all
+}
+
+// RWLocks returns the broken read-write locks.
+func RWLocks() []Recipe[RWLock] {
+	all := append(brokenLocks(), brokenLines()...)
+	for _, m := range mistakes() {
+		if m.rwlock != "" {
+			all = append(all, Recipe[RWLock]{m.name, m.rwlock, m.doc, func(c *coord.Client, name string) subject.ReadWrite {
+				l := subject.RWLock(c, name)
+				l.Read, l.Write = m.spoil(c, name, l.Read), m.spoil(c, name, l.Write)
+				return l
+			}})
+		}
+	}
+	return all
+}
+
+// Semaphores returns the broken semaphores.
+func Semaphores() []Recipe[Semaphore] {
+	all := append(brokenSemaphores(), brokenCounts()...)
+	for _, m := range mistakes() {
+		if m.semaphore != "" {
+			all = append(all, Recipe[Semaphore]{m.name, m.semaphore, m.doc, func(c *coord.Client, name string, limit int) subject.Counting {
+				s := subject.Semaphore(c, name, limit)
+				want := s.Want
+				s.Want = func(n int) subject.Want { return m.spoil(c, name, want(n)) }
+				return s
+			}})
+		}
+	}
+	return all
+}

@@ -1,0 +1,133 @@
+package broken
+
+import (
+	"context"
+	"slices"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// held is a hold of a line with a wrong rule.
+type held struct {
+	*coord.Hold
+	entry *queue.Entry
+}
+
+func (h held) Release(ctx context.Context) error { return h.entry.Release(ctx, h.Hold) }
+
+func (h held) Revoked(ctx context.Context) (coord.Revocation, error) {
+	return h.entry.Revoked(ctx, h.Hold)
+}
+
+// wants makes a way to want something of a line.
+func wants(q *queue.Queue, req queue.Request, describe func(driver.Node, *coord.Contender)) subject.Want {
+	hold := func(join func(context.Context, queue.Request) (*queue.Entry, error)) func(context.Context) (subject.Hold, error) {
+		return func(ctx context.Context) (subject.Hold, error) {
+			e, err := join(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			h, err := e.Hold(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return held{h, e}, nil
+		}
+	}
+	w := subject.Want{
+		Acquire: hold(q.Acquire), Try: hold(q.TryAcquire), Revoke: q.Revoke,
+		Contenders: func(ctx context.Context) (coord.Contenders, error) { return q.Contenders(ctx, describe) },
+	}
+	w.Do = func(ctx context.Context, fn subject.Func) error {
+		h, err := w.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = h.Release(ctx) }()
+		return fn(h.Context(), h.Token())
+	}
+	return w
+}
+
+// line makes a read-write lock of a rule, without re-entry.
+func line(name, breaks, doc string, rule queue.Rule) Recipe[RWLock] {
+	return Recipe[RWLock]{name, breaks, doc, func(c *coord.Client, name string) subject.ReadWrite {
+		q := queue.New(c, "rwlock", name, rule, nil)
+		return subject.ReadWrite{
+			Read:  wants(q, queue.Request{Kind: "r"}, nil),
+			Write: wants(q, queue.Request{Kind: "w"}, nil),
+			Downgrade: func(_ context.Context, h subject.Hold) (subject.Hold, error) {
+				return h, nil
+			},
+		}
+	}}
+}
+
+// brokenLines are read-write locks with a wrong rule of who waits for whom.
+func brokenLines() []Recipe[RWLock] {
+	writes := func(n driver.Node) bool { return queue.Kind(n) == "w" }
+	ahead := func(line []driver.Node, i int) queue.Verdict {
+		if i < 0 {
+			return queue.Verdict{}
+		}
+		return queue.Verdict{Blocked: true, Blocker: line[i]}
+	}
+	lastWriter := func(line []driver.Node, own int) int {
+		for i := own - 1; i >= 0; i-- {
+			if writes(line[i]) {
+				return i
+			}
+		}
+		return -1
+	}
+	return []Recipe[RWLock]{
+		line("readers-never-wait", "R1", "A reader comes in while a writer holds.",
+			func(line []driver.Node, own int) queue.Verdict {
+				if !writes(line[own]) {
+					return queue.Verdict{}
+				}
+				return ahead(line, own-1)
+			}),
+		line("writers-do-not-wait-for-readers", "R1", "A writer waits for the writer ahead only.",
+			func(line []driver.Node, own int) queue.Verdict { return ahead(line, lastWriter(line, own)) }),
+		line("readers-first", "R2", "A reader waits for a writer that holds, and not for one that waits: writers starve.",
+			func(line []driver.Node, own int) queue.Verdict {
+				switch {
+				case writes(line[own]):
+					return ahead(line, own-1)
+				case writes(line[0]) && own > 0:
+					return ahead(line, 0)
+				}
+				return queue.Verdict{}
+			}),
+		line("readers-watch-a-later-writer", "R2", "A reader waits for the last writer of the line, also for one behind it. (kazoo #649.)",
+			func(line []driver.Node, own int) queue.Verdict {
+				if writes(line[own]) {
+					return ahead(line, own-1)
+				}
+				return ahead(line, lastWriter(line, len(line)))
+			}),
+		line("one-reader-at-a-time", "R2", "Each waits for the one right ahead.",
+			func(line []driver.Node, own int) queue.Verdict { return ahead(line, own-1) }),
+		line("readers-watch-the-first-writer", "R5", "A reader waits for the first writer of the line, and is woken for each that is ahead. (Curator's ReadWriteLock.)",
+			func(line []driver.Node, own int) queue.Verdict {
+				if writes(line[own]) {
+					return ahead(line, own-1)
+				}
+				return ahead(line[:own], slices.IndexFunc(line[:own], writes))
+			}),
+		line("short-counter", "R21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)",
+			func(line []driver.Node, own int) queue.Verdict {
+				first := -1
+				for i, n := range line {
+					if n.Seq%8 < line[own].Seq%8 && (first < 0 || n.Seq%8 > line[first].Seq%8) {
+						first = i
+					}
+				}
+				return ahead(line, first)
+			}),
+	}
+}

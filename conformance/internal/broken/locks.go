@@ -1,0 +1,99 @@
+package broken
+
+import (
+	"context"
+	"strings"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// lock makes a broken lock of a sound one.
+func lock(name, breaks, doc string, spoil func(l subject.ReadWrite) subject.ReadWrite) Recipe[RWLock] {
+	return Recipe[RWLock]{name, breaks, doc, func(c *coord.Client, name string) subject.ReadWrite {
+		return spoil(subject.RWLock(c, name))
+	}}
+}
+
+// brokenLocks keep the right line and do the wrong thing with it.
+func brokenLocks() []Recipe[RWLock] {
+	return []Recipe[RWLock]{
+		lock("downgrade-leaves-first", "R10", "Downgrade unlocks and joins the line again. (CURATOR-276, -621.)",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+					if err := h.Release(ctx); err != nil {
+						return nil, err
+					}
+					return l.Read.Acquire(ctx)
+				}
+				return l
+			}),
+		lock("downgrade-in-name-only", "R10", "Downgrade gives out a reader's hold and keeps the writer's entry.",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				l.Downgrade = func(_ context.Context, h subject.Hold) (subject.Hold, error) { return l.Read.Acquire(h.Context()) }
+				return l
+			}),
+		lock("downgrade-without-looking", "R10", "Downgrade does not ask whether it is still held.",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				down := l.Downgrade
+				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+					if r, err := down(ctx, h); err == nil {
+						return r, nil
+					}
+					return h, nil
+				}
+				return l
+			}),
+		lock("downgraded-are-not-told", "R10", "A writer that was downgraded does not learn that it has lost what it reads under.",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				down := l.Downgrade
+				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+					r, err := down(ctx, h)
+					if err != nil {
+						return nil, err
+					}
+					return untold{r}, nil
+				}
+				return l
+			}),
+		lock("downgrade-late", "R16", "Downgrade under a ctx that has ended returns when it is convenient.",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				down := l.Downgrade
+				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) { return late(ctx)(down(ctx, h)) }
+				return l
+			}),
+		lock("upgrade-waits", "R9", "A reader that wants to write waits, for itself too. (Curator's ReadWriteLock.)",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				acquire := l.Write.Acquire
+				l.Write.Acquire = func(ctx context.Context) (subject.Hold, error) { return acquire(strange{ctx}) }
+				return l
+			}),
+		lock("not-reentrant", "R8", "Who holds the lock waits like everybody else.",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				read, write := l.Read.Acquire, l.Write.Acquire
+				l.Read.Acquire = func(ctx context.Context) (subject.Hold, error) { return read(strange{ctx}) }
+				l.Write.Acquire = func(ctx context.Context) (subject.Hold, error) { return write(strange{ctx}) }
+				return l
+			}),
+		lock("without-modes", "R6", "The listing does not say what for.",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				contenders := l.Read.Contenders
+				l.Read.Contenders = func(ctx context.Context) (coord.Contenders, error) {
+					c, err := contenders(ctx)
+					for i := range c.Waiters {
+						c.Waiters[i].Mode = coord.Writing
+					}
+					return c, err
+				}
+				return l
+			}),
+		{"names-folded", "R7", "Names that differ in capitals are one.", func(c *coord.Client, name string) subject.ReadWrite {
+			return subject.RWLock(c, strings.ToLower(name))
+		}},
+	}
+}
+
+// strange is a context that carries nothing, and does not speak for a hold.
+type strange struct{ context.Context }
+
+func (strange) Value(any) any { return nil }

@@ -1,0 +1,150 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// mistakes are those that any recipe can be made with.
+func mistakes() []mistake { return append(commonMistakes(), revocationMistakes()...) }
+
+func commonMistakes() []mistake {
+	return []mistake{
+		{
+			name: "released-once", rwlock: "R12", semaphore: "P14",
+			doc: "Releasing again is an error.",
+			spoil: holding(func(h subject.Hold) subject.Hold {
+				return &releasedOnce{Hold: h}
+			}),
+		},
+		{
+			name: "release-forgets", rwlock: "R12", semaphore: "P14",
+			doc: "A release that the store does not answer drops what is known of the hold, so the next one finds nothing to release. (CURATOR-486, -678.)",
+			spoil: holding(func(h subject.Hold) subject.Hold {
+				return &forgetful{Hold: h}
+			}),
+		},
+		{
+			name: "release-again-frees-the-next", rwlock: "R12", semaphore: "P14",
+			doc:   "A repeated release frees whatever this process has got since.",
+			spoil: releasesLatest,
+		},
+		{
+			name: "no-cleanup-after-panic", rwlock: "R11", semaphore: "P13",
+			doc: "Do does not release when its function panics.",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				acquire := w.Acquire
+				w.Do = func(ctx context.Context, fn subject.Func) error {
+					h, err := acquire(ctx)
+					if err != nil {
+						return err
+					}
+					err = fn(h.Context(), h.Token())
+					return errors.Join(err, h.Release(ctx))
+				}
+				return w
+			},
+		},
+		{
+			name: "loss-swallowed", rwlock: "R11", semaphore: "P13",
+			doc: "Do returns what its function returned, also when that was not protected to the end.",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				do := w.Do
+				w.Do = func(ctx context.Context, fn subject.Func) (err error) {
+					_ = do(ctx, func(ctx context.Context, token uint64) error {
+						err = fn(ctx, token)
+						return err
+					})
+					return err
+				}
+				return w
+			},
+		},
+		{
+			name: "never-told", rwlock: "R14", semaphore: "P16",
+			doc: "A holder does not learn that it has lost what it holds. (Curator, kazoo.)",
+			spoil: holding(func(h subject.Hold) subject.Hold {
+				return untold{h}
+			}),
+		},
+		{
+			name: "local-tokens", rwlock: "R3", semaphore: "P3",
+			doc: "The fencing token is a counter of the process.",
+			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
+				return holding(func(h subject.Hold) subject.Hold {
+					n := h.Session().Local(tokenKey{}, func() any { return new(atomic.Uint64) }).(*atomic.Uint64)
+					return tokened{h, n.Add(1)}
+				})(c, "", w)
+			},
+		},
+		{
+			name: "stale-reentry", rwlock: "R8", semaphore: "P5",
+			doc:   "Under a hold's context an acquire succeeds without a look at whether it is lost. (Curator's InterProcessMutex.)",
+			spoil: reentersAnything,
+		},
+		{
+			name: "try-stays-in-line", rwlock: "R4", semaphore: "P4",
+			doc: "A try that fails leaves its contender in the line. (kazoo #732.)",
+			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
+				acquire, try := w.Acquire, w.Try
+				w.Try = func(ctx context.Context) (subject.Hold, error) {
+					h, err := try(ctx)
+					if errors.Is(err, coord.ErrBusy) {
+						once := c.Local(tryKey{}, func() any { return new(sync.Once) }).(*sync.Once) // which is bad enough
+						once.Do(func() {
+							go func() { _, _ = acquire(context.WithoutCancel(ctx)) }() // until the client is closed
+						})
+					}
+					return h, err
+				}
+				return w
+			},
+		},
+		{
+			name: "given-up-stays-in-line", rwlock: "R15", semaphore: "P17",
+			doc: "The place of who gives up stays in the line. (CURATOR-205.)",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				acquire := w.Acquire
+				w.Acquire = func(ctx context.Context) (subject.Hold, error) {
+					got := make(chan result, 1)
+					go func() {
+						h, err := acquire(context.WithoutCancel(ctx)) // until the client is closed
+						got <- result{h, err}
+					}()
+					select {
+					case r := <-got:
+						return r.hold, r.err
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
+				return w
+			},
+		},
+		{
+			name: "lost-wakeup", rwlock: "R20", semaphore: "P22",
+			doc:   "A waiter that was cut off for a moment is not woken any more. (kazoo PR #170, CURATOR-495.)",
+			spoil: losesWakeups,
+		},
+		{
+			name: "late", rwlock: "R16", semaphore: "P18",
+			doc: "A call whose ctx has ended returns when it is convenient. (Curator, kazoo.)",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				acquire, try, contenders := w.Acquire, w.Try, w.Contenders
+				w.Acquire = func(ctx context.Context) (subject.Hold, error) { return late(ctx)(acquire(ctx)) }
+				w.Try = func(ctx context.Context) (subject.Hold, error) { return late(ctx)(try(ctx)) }
+				w.Contenders = func(ctx context.Context) (coord.Contenders, error) {
+					c, err := contenders(ctx)
+					_, _ = late(ctx)(nil, err)
+					return c, err
+				}
+				return w
+			},
+		},
+	}
+}

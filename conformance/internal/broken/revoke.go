@@ -1,0 +1,140 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// revocationMistakes are about those who ask somebody to let go.
+func revocationMistakes() []mistake {
+	return []mistake{
+		{
+			name: "deaf", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc:   "Who is asked to let go does not hear of it.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return deaf{h} }),
+		},
+		{
+			name: "anonymous-revocation", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc:   "Who is asked to let go is not told by whom.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return anonymous{h} }),
+		},
+		{
+			name: "listens-once", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc:   "A request that was not there when the listening began is not heard.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return impatient{h} }),
+		},
+		{
+			name: "listens-for-ever", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc:   "Listening ends neither with its ctx nor with the hold.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return tireless{h} }),
+		},
+		{
+			name: "revoked-is-released", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc:   "Who is asked to let go has let go.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return obedient{h} }),
+		},
+		{
+			name: "requests-stay", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc: "A request is not withdrawn when who made it gives up.",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				revoke := w.Revoke
+				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+					done := make(chan error, 1)
+					go func() { done <- revoke(context.WithoutCancel(ctx), token, reason) }() // until the client is closed
+					select {
+					case err := <-done:
+						return err
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				return w
+			},
+		},
+		{
+			name: "asking-the-gone-fails", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc: "To ask somebody who has left is an error.",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				revoke := w.Revoke
+				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+					c, err := w.Contenders(ctx)
+					for _, who := range append(c.Holders, c.Waiters...) {
+						if who.Token == token {
+							return revoke(ctx, token, reason)
+						}
+					}
+					return errors.Join(coord.ErrInvalid, err)
+				}
+				return w
+			},
+		},
+		{
+			name: "asks-and-leaves", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			doc: "Revoke returns when the request was heard, and not when it was granted.",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				revoke := w.Revoke
+				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+					go func() { _ = revoke(context.WithoutCancel(ctx), token, reason) }() // until the client is closed
+					return nil
+				}
+				return w
+			},
+		},
+	}
+}
+
+type deaf struct{ subject.Hold }
+
+func (h deaf) Revoked(ctx context.Context) (coord.Revocation, error) {
+	select {
+	case <-ctx.Done():
+		return coord.Revocation{}, ctx.Err()
+	case <-h.Done():
+		return coord.Revocation{}, h.Err()
+	}
+}
+
+type anonymous struct{ subject.Hold }
+
+func (h anonymous) Revoked(ctx context.Context) (coord.Revocation, error) {
+	r, err := h.Hold.Revoked(ctx)
+	r.By = coord.Owner{}
+	return r, err
+}
+
+type impatient struct{ subject.Hold }
+
+func (h impatient) Revoked(ctx context.Context) (coord.Revocation, error) {
+	look, cancel := context.WithTimeout(ctx, time.Millisecond)
+	r, err := h.Hold.Revoked(look)
+	cancel()
+	if err != nil && ctx.Err() == nil && h.Err() == nil {
+		return deaf(h).Revoked(ctx)
+	}
+	return r, err
+}
+
+type tireless struct{ subject.Hold }
+
+func (h tireless) Revoked(ctx context.Context) (coord.Revocation, error) {
+	r, err := h.Hold.Revoked(ctx)
+	if err != nil {
+		for range h.Session().Client().Watch(context.Background(), "nothing") { // until the client is closed
+		}
+	}
+	return r, err
+}
+
+type obedient struct{ subject.Hold }
+
+func (h obedient) Revoked(ctx context.Context) (coord.Revocation, error) {
+	r, err := h.Hold.Revoked(ctx)
+	if err == nil {
+		_ = h.Release(ctx)
+	}
+	return r, err
+}

@@ -1,0 +1,172 @@
+package conformance_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	spoiled "github.com/coordkit/coordkit/conformance/internal/broken"
+	"github.com/coordkit/coordkit/conformance/internal/sabotage"
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/report"
+)
+
+// suspect is a recipe or driver that is broken, with the rules that are run on
+// it.
+type suspect struct {
+	name   string
+	breaks string // a rule that must fail; "" if that is not for us to say
+	doc    string
+	apply  func(conformance.Harness) conformance.Harness
+	rules  []conformance.Rule
+}
+
+// suspects are the broken recipes, and the sound ones on broken drivers.
+func suspects() (all []suspect) {
+	sound := func(h conformance.Harness) conformance.Harness { return h }
+	for _, r := range spoiled.Mutexes() {
+		all = append(all, suspect{"mutex " + r.Name, r.Breaks, r.Doc, sound, conformance.MutexRules(r.Open)})
+	}
+	for _, r := range spoiled.RWLocks() {
+		all = append(all, suspect{"rwlock " + r.Name, r.Breaks, r.Doc, sound, conformance.RWLockRules(r.Open)})
+	}
+	for _, r := range spoiled.Semaphores() {
+		all = append(all, suspect{"semaphore " + r.Name, r.Breaks, r.Doc, sound, conformance.SemaphoreRules(r.Open)})
+	}
+	for _, s := range sabotage.All() {
+		all = append(all, suspect{s.Name, "", s.Doc, s.Apply, conformance.RecipeRules()})
+		switch s.Breaks[0] {
+		case 'C', 'S': // what the fast paths do by themselves
+			all = append(all, suspect{"slow " + s.Name, "", s.Doc,
+				func(h conformance.Harness) conformance.Harness { return withoutFastPaths(s.Apply(h)) }, openRules()})
+		}
+	}
+	return all
+}
+
+// openRules are the rules that can be run on broken recipes, on the sound ones.
+func openRules() (rules []conformance.Rule) {
+	rules = append(rules, conformance.MutexRules(subject.Mutex)...)
+	rules = append(rules, conformance.RWLockRules(subject.RWLock)...)
+	return append(rules, conformance.SemaphoreRules(subject.Semaphore)...)
+}
+
+// withoutFastPaths hides the fast paths of sessions, so that the recipes use the calls that
+// a sabotage has broken.
+func withoutFastPaths(h conformance.Harness) conformance.Harness {
+	open, openLink := h.Open, h.OpenLink
+	h.Open = func(ctx context.Context, namespace string) (driver.Conn, error) {
+		c, err := open(ctx, namespace)
+		return slowConn{c}, err
+	}
+	h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
+		c, l, err := openLink(ctx, namespace)
+		return slowConn{c}, l, err
+	}
+	return h
+}
+
+type slowConn struct{ driver.Conn }
+
+// Unwrap lets it be watched all the same.
+func (c slowConn) Unwrap() any { return c.Conn }
+
+func (c slowConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	s, err := c.Conn.OpenSession(ctx, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return slowSession{s}, nil
+}
+
+type slowSession struct{ driver.Session }
+
+// The rules of the recipes hold on a driver without fast paths.
+func TestRecipesWithoutFastPaths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		found, err := conformance.Check(t.Context(), withoutFastPaths(memHarness(time.Second)), conformance.Options{Rules: conformance.RecipeRules()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range found.Results {
+			if r.Status != conformance.Passed {
+				t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
+			}
+		}
+	})
+}
+
+// Each broken recipe fails the rule that it breaks. Which ones a broken driver
+// fails is not for the driver's author to mend, so it is shown and not asserted;
+// but there is no rule that nothing fails, and where recipes can be broken no
+// case that nothing fails but what fails most of them.
+func TestRecipesThatAreBroken(t *testing.T) {
+	byRule, byCase := catches{by: make(map[string][]string)}, catches{by: make(map[string][]string)}
+	t.Run("each", func(t *testing.T) {
+		for _, s := range suspects() {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					h := s.apply(memHarness(time.Second))
+					h.Timeout = 30 * time.Second
+					found, err := conformance.Check(t.Context(), h, conformance.Options{Rules: s.rules})
+					if err != nil {
+						t.Fatal(err)
+					}
+					byRule.add(s.name, found)
+					if s.breaks != "" || narrow(found) {
+						byCase.add(s.name, found)
+					}
+					broken := func(r conformance.Result) bool {
+						return r.Rule.ID == s.breaks && r.Status == conformance.Failed
+					}
+					if s.breaks != "" && !slices.ContainsFunc(found.Results, broken) {
+						t.Errorf("%s holds although it is broken: %s", s.breaks, s.doc)
+					}
+				})
+			})
+		}
+	})
+	var b strings.Builder
+	for _, r := range conformance.RecipeRules() {
+		var by []string
+		for _, c := range r.Cases {
+			by = append(by, byRule.by[r.ID+"/"+c.Name]...)
+		}
+		if len(by) == 0 {
+			t.Errorf("%s: nothing that is broken fails it", r.ID)
+		}
+	}
+	for _, r := range openRules() {
+		for _, c := range r.Cases {
+			by := byCase.by[r.ID+"/"+c.Name]
+			if len(by) == 0 {
+				t.Errorf("%s, %s: nothing that is broken in one respect fails it", r.ID, c.Name)
+			}
+			slices.Sort(by)
+			fmt.Fprintf(&b, "%s  %s: %s\n", r.ID, c.Name, strings.Join(slices.Compact(by), ", "))
+		}
+	}
+	report.Show(t, "which broken recipe or driver each case of the recipes catches", b.String())
+}
+
+// narrow reports whether what is broken shows in a part of the cases only. What
+// fails most of them says nothing of one.
+func narrow(found conformance.Report) bool {
+	failed, all := 0, 0
+	for _, r := range found.Results {
+		for _, c := range r.Cases {
+			all++
+			if c.Status == conformance.Failed {
+				failed++
+			}
+		}
+	}
+	return failed < all/5
+}

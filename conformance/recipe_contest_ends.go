@@ -1,0 +1,196 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord"
+)
+
+func contestReleaseAgain(d duel) {
+	a, b := d.Client(), d.Client()
+	held := d.take(d.one(a))
+	next := d.join(d.ctx, "the next in line", d.other(b), 2)
+	last := d.join(d.ctx, "the last in line", d.one(a), 3)
+	d.release(held, held)
+	second := d.wins(next)
+	d.release(held)
+	d.entries(2)
+	d.stay([]subject.Hold{second}, last)
+	d.ends(held, "the hold that was released", coord.ErrReleased)
+	d.release(second)
+	h := d.wins(last)
+	d.release(held)
+	d.entries(1)
+	d.holds(h)
+	d.release(h)
+	d.empty()
+}
+
+func contestReleaseLate(d duel) {
+	c, l := d.ClientOverLink()
+	held := d.take(d.one(c))
+	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
+	l.Freeze(netfault.Both)
+	ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/8)
+	defer cancel()
+	if err := held.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		d.Fatalf("releasing over a frozen link returned %s; want its ctx's error", errorOf(err))
+	}
+	d.heal(l)
+	d.release(held)
+	second := d.wins(next)
+	again := d.join(d.ctx, "the first holder, once more", d.one(c), 2) // the same slot may be in use again
+	d.release(held)
+	d.stay([]subject.Hold{second}, again)
+	d.entries(2)
+	d.release(second)
+	d.release(d.wins(again))
+	d.empty()
+}
+
+func contestReleaseDead(d duel) {
+	held := d.take(d.one(d.Client()))
+	ctx, cancel := context.WithCancel(d.ctx)
+	cancel()
+	if err := held.Release(ctx); !errors.Is(err, context.Canceled) {
+		d.Fatalf("releasing under a ctx that has ended returned %s", errorOf(err))
+	}
+	d.empty()
+	d.release(held)
+}
+
+// contestCtx lets calls run into the end of their ctx while nothing answers.
+func contestCtx(d duel, fault func(Link)) {
+	c, l := d.ClientOverLink()
+	held := d.take(d.one(c))
+	free := d.first(c, "other")
+	fault(l)
+	d.endWithCtx([]method{
+		{"the acquire that has to wait", func(ctx context.Context) error { _, err := d.other(c).Acquire(ctx); return err }},
+		{"the try", func(ctx context.Context) error { _, err := free.Try(ctx); return err }},
+		{"the listing", func(ctx context.Context) error { _, err := free.Contenders(ctx); return err }},
+		{"the release", held.Release},
+	})
+}
+
+// endWithCtx wants each call to return when its ctx ends.
+func (a arena) endWithCtx(calls []method) {
+	start := time.Now()
+	for _, m := range calls {
+		ctx, cancel := context.WithTimeout(a.ctx, a.h.TTL/10)
+		var err error
+		done := a.Go(func() { err = m.call(ctx) })
+		<-ctx.Done()
+		if !a.within(100*time.Millisecond, done) {
+			a.Fatalf("%s did not return within 100 ms of its ctx's end", m.name)
+		}
+		cancel()
+		// A call may get through in one direction, and the session may end
+		// first on a machine that stood still.
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) && time.Since(start) < a.h.TTL/2 {
+			a.Fatalf("%s returned %q; want its ctx's error", m.name, err)
+		}
+	}
+}
+
+// contestChurn: the deadline is one, however often those ahead change.
+func contestChurn(d duel) {
+	a, b, c := d.Client(), d.Client(), d.Client()
+	held := d.take(d.one(a))
+	const crowd = 5
+	var leave []context.CancelFunc
+	for i := range crowd {
+		ctx, cancel := context.WithCancel(d.ctx)
+		defer cancel()
+		d.join(ctx, "who stands ahead", d.other(b), i+2)
+		leave = append(leave, cancel)
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/2)
+	defer cancel()
+	waiter := d.join(ctx, "whose time is up", d.other(c), crowd+2)
+	for i := range leave {
+		leave[len(leave)-1-i]() // the nearest first
+		d.sleep(d.h.TTL / 12)
+	}
+	<-ctx.Done()
+	if !d.within(100*time.Millisecond, waiter.over) {
+		d.Fatalf("the acquire did not return within 100 ms of its ctx's end")
+	}
+	d.fails(waiter, context.DeadlineExceeded)
+	d.holds(held)
+	d.release(held)
+	d.empty()
+}
+
+func contestDo(d duel) {
+	w := d.one(d.Client())
+	oops := errors.New("oops")
+	if err := w.Do(d.ctx, func(ctx context.Context, token uint64) error {
+		if token == 0 || ctx.Err() != nil {
+			d.Fatalf("Do calls its function with token %d under a ctx with the error %s", token, errorOf(ctx.Err()))
+		}
+		d.entries(1)
+		return oops
+	}); !errors.Is(err, oops) || errors.Is(err, coord.ErrNotHeld) {
+		d.Fatalf("Do returned %s; want its function's error", errorOf(err))
+	}
+	d.empty()
+	var thrown any
+	func() {
+		defer func() { thrown = recover() }()
+		_ = w.Do(d.ctx, func(context.Context, uint64) error { panic(oops) })
+	}()
+	if thrown != oops {
+		d.Fatalf("Do turned a panic with %q into %v", oops, thrown)
+	}
+	d.empty()
+}
+
+func contestDoLost(d duel) {
+	c := d.Client()
+	session, err := c.Session(d.ctx)
+	if err != nil {
+		d.Fatalf("opening a session: %v", err)
+	}
+	err = d.one(c).Do(d.ctx, func(ctx context.Context, _ uint64) error {
+		d.expire(session.Driver())
+		if !d.within(d.h.Expiry, ctx.Done()) {
+			d.Fatalf("the ctx of Do's function outlives the session")
+		}
+		return nil
+	})
+	if !errors.Is(err, coord.ErrNotHeld) {
+		d.Fatalf("Do returned %s after a loss; want ErrNotHeld", errorOf(err))
+	}
+}
+
+func contestSessionLost(d duel) {
+	a, b := d.Client(), d.Client()
+	held := d.take(d.one(a))
+	s, err := b.Session(d.ctx)
+	if err != nil {
+		d.Fatalf("opening a session: %v", err)
+	}
+	waiter := d.join(d.ctx, "the waiter whose session the store ended", d.other(b), 2)
+	d.expire(s.Driver())
+	d.fails(waiter, coord.ErrSessionLost)
+	d.release(held)
+	d.release(d.take(d.other(b))) // with another session
+	d.empty()
+}
+
+func contestSuspended(d duel) {
+	b, l := d.ClientOverLink()
+	held := d.take(d.one(d.Client()))
+	waiter := d.join(d.ctx, "the waiter that was suspended", d.other(b), 2)
+	l.Freeze(netfault.Both)
+	d.release(held)
+	d.sleep(d.h.TTL / 8) // for so long
+	d.heal(l)
+	d.release(d.wins(waiter))
+	d.empty()
+}

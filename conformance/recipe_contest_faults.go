@@ -1,0 +1,199 @@
+package conformance
+
+import (
+	"context"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func contestLostReply(d duel) {
+	c, l := d.ClientOverLink()
+	d.release(d.take(d.one(c))) // so that there is a session
+	l.DropReplies()
+	b := d.bid(d.ctx, "after a lost reply", d.one(c))
+	d.entries(1)
+	d.heal(l)
+	held := d.wins(b)
+	d.settles(func() error { d.entries(1); return nil })
+	d.release(held)
+	d.empty()
+}
+
+func contestLostReplyWaiting(d duel) {
+	c, l := d.ClientOverLink()
+	held := d.take(d.one(c))
+	d.release(held)
+	held = d.take(d.one(d.Client()))
+	l.DropReplies()
+	b := d.bid(d.ctx, "the waiter whose reply was lost", d.other(c))
+	d.entries(2)
+	d.heal(l)
+	d.settles(func() error { d.entries(2); return nil })
+	d.waits(b)
+	d.release(held)
+	d.release(d.wins(b))
+	d.empty()
+}
+
+// contestLostReplyAndSession: what was made for a session that is over belongs
+// to nobody, also if whoever made it does not know that it is there.
+func contestLostReplyAndSession(d duel) {
+	c, l := d.ClientOverLink()
+	held := d.take(d.one(c))
+	session := held.Session()
+	d.release(held)
+	l.DropReplies()
+	b := d.bid(d.ctx, "who lost a reply and then the session", d.one(c))
+	old := d.entries(1)[0]
+	d.expire(session.Driver())
+	d.heal(l)
+	d.fails(b, coord.ErrSessionLost)
+	d.Eventually(d.h.Expiry, d.absent(old))
+	held = d.take(d.one(d.Client()))
+	if held.Token() <= old.Token {
+		d.Fatalf("token %d was given out after %d", held.Token(), old.Token)
+	}
+	again := d.join(d.ctx, "with another session", d.other(c), 2)
+	d.waits(again)
+	d.release(held)
+	d.release(d.wins(again))
+	d.empty()
+}
+
+// contestLateRequest lets a request time out over a frozen link that then
+// delivers it.
+func contestLateRequest(d duel) {
+	c, l := d.ClientOverLink()
+	d.release(d.take(d.one(c)))
+	l.Freeze(netfault.Up)
+	ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/8)
+	defer cancel()
+	b := d.bid(ctx, "given up over a frozen link", d.one(c))
+	d.fails(b, context.DeadlineExceeded)
+	d.heal(l)
+	d.settles(func() error { d.empty(); return nil })
+	d.release(d.take(d.other(d.Client())))
+}
+
+func contestRemoved(d duel) {
+	a, b, c := d.Client(), d.Client(), d.Client()
+	held := d.take(d.one(a))
+	second := d.join(d.ctx, "the waiter whose entry was removed", d.other(b), 2)
+	third := d.join(d.ctx, "the waiter behind it", d.other(c), 3)
+	nodes := d.entries(3)
+	d.removeNode(nodes[1])
+	d.fails(second, coord.ErrRemoved)
+	d.stay([]subject.Hold{held}, third)
+	d.removeNode(nodes[0])
+	d.ends(held, "the holder whose entry was removed", coord.ErrRemoved)
+	d.release(d.wins(third))
+	d.empty()
+}
+
+func contestRemovedDir(d duel) {
+	a, b := d.Client(), d.Client()
+	held := d.take(d.one(a))
+	waiter := d.join(d.ctx, "the waiter in the removed directory", d.other(b), 2)
+	d.removeDir(d.dir())
+	d.ends(held, "the holder in the removed directory", coord.ErrRemoved)
+	if _, ok := driver.As[driver.AnyWaiter](held.Session().Driver()); ok {
+		d.fails(waiter, coord.ErrRemoved)
+	} else if d.within(d.patience(), waiter.over) && waiter.err == nil {
+		// Who can wait for one node only cannot tell that from a grant, and is
+		// told soon after.
+		d.ends(waiter.hold, "the waiter in the removed directory", coord.ErrRemoved)
+	} else {
+		d.fails(waiter, coord.ErrRemoved)
+	}
+	later := d.take(d.other(b))
+	if later.Token() <= held.Token() {
+		d.Fatalf("token %d was given out after %d", later.Token(), held.Token())
+	}
+	again := d.join(d.ctx, "the first, once more", d.one(a), 2)
+	d.release(later)
+	d.release(d.wins(again))
+	d.empty()
+}
+
+func contestForeign(d duel) {
+	plant := func() {
+		if err := d.h.PlantForeign(d.ctx, d.namespace, d.dir()); err != nil {
+			d.NotVerified("planting foreign keys: %v", err)
+		}
+	}
+	plant()
+	held := d.take(d.one(d.Client()))
+	plant()
+	next := d.join(d.ctx, "among foreign keys", d.other(d.Client()), 2)
+	d.waits(next)
+	d.release(held)
+	d.release(d.wins(next))
+	d.empty()
+}
+
+// contestReconnect: nobody loses the place for a connection, when all of them
+// come back at once.
+func contestReconnect(d duel) {
+	var links []Link
+	open := func() *coord.Client {
+		c, l := d.ClientOverLink()
+		links = append(links, l)
+		return c
+	}
+	held := d.take(d.one(open()))
+	second := d.join(d.ctx, "the second in line", d.other(open()), 2)
+	third := d.join(d.ctx, "the third in line", d.one(open()), 3)
+	before := d.entries(3)
+	for range 3 {
+		for _, l := range links {
+			l.DropConnections()
+		}
+		d.pause()
+	}
+	d.stay([]subject.Hold{held}, second, third)
+	for i, n := range d.entries(3) {
+		if !n.Same(before[i]) {
+			d.Fatalf("at place %d there was %s and now is %s", i, show(before[i]), show(n))
+		}
+	}
+	d.release(held)
+	h := d.wins(second)
+	if h.Token() != before[1].Token {
+		d.Fatalf("the second in line got token %d; its entry has %d", h.Token(), before[1].Token)
+	}
+	d.waits(third)
+	d.release(h)
+	d.release(d.wins(third))
+	d.empty()
+}
+
+// contestWrap: the order survives the end of the store's counter.
+func contestWrap(d duel) {
+	if err := d.h.NearWrap(d.ctx, d.namespace, d.dir()); err != nil {
+		d.NotVerified("bringing the counter near its wrap: %v", err)
+	}
+	a, b := d.Client(), d.Client()
+	var nodes []driver.Node
+	for range 4 {
+		held := d.take(d.one(a))
+		nodes = append(nodes, d.entries(1)...)
+		next := d.join(d.ctx, "across the wrap", d.other(b), 2)
+		nodes = append(nodes, d.entries(2)[1:]...)
+		third := d.join(d.ctx, "behind that one", d.one(a), 3)
+		d.stay([]subject.Hold{held}, next, third)
+		d.release(held)
+		h := d.wins(next)
+		d.waits(third)
+		d.release(h)
+		d.release(d.wins(third))
+	}
+	for i := range nodes[1:] {
+		if nodes[i].Token >= nodes[i+1].Token {
+			d.Fatalf("token %d was given out after %d", nodes[i+1].Token, nodes[i].Token)
+		}
+	}
+	d.empty()
+}

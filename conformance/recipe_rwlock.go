@@ -1,0 +1,229 @@
+package conformance
+
+import (
+	"slices"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// rwlockOf makes the lock of a name.
+type rwlockOf func(c *coord.Client, name string) subject.ReadWrite
+
+// rw is a trial of a read-write lock.
+type rw struct {
+	arena
+	open rwlockOf
+}
+
+func (t rw) read(c *coord.Client) subject.Want  { return t.open(c, name).Read }
+func (t rw) write(c *coord.Client) subject.Want { return t.open(c, name).Write }
+
+// check makes a check of a case of the lock's own.
+func (open rwlockOf) check(f func(rw)) func(*Trial) {
+	return func(t *Trial) { f(rw{arena{t, "rwlock"}, open}) }
+}
+
+// contests are the two ways in which two are in each other's way.
+func (open rwlockOf) contests() contests {
+	read := func(c *coord.Client, name string) subject.Want { return open(c, name).Read }
+	write := func(c *coord.Client, name string) subject.Want { return open(c, name).Write }
+	return contests{
+		{"a writer, then a reader", "rwlock", write, read},
+		{"a reader, then a writer", "rwlock", read, write},
+	}
+}
+
+// rwlockRules are the promises of the read-write lock to those who use it.
+func rwlockRules(open rwlockOf) []Rule {
+	return slices.Concat(rwlockOrderRules(open), rwlockHoldRules(open), rwlockFaultRules(open))
+}
+
+// rwlockOrderRules are about who comes in when.
+func rwlockOrderRules(open rwlockOf) []Rule {
+	return []Rule{
+		{
+			ID:   "R1",
+			Text: "A writer holds alone, readers hold together, and all who wait are served.",
+			Cases: []Case{
+				{Name: "many clients and goroutines", Check: open.check(rwExcludes)},
+				{Name: "connections reset", Needs: NeedLink, Check: open.check(rwExcludesOverResets)},
+				{Name: "replies lost", Needs: NeedLink, Check: open.check(rwExcludesOverLoss)},
+			},
+		},
+		{
+			ID:   "R2",
+			Text: "First come, first served, between readers and writers: neither starves.",
+			Cases: []Case{
+				{Name: "ten of both", Check: open.check(func(t rw) { t.lines("wrrwrwwrrw") })},
+				{Name: "every line of four", Check: open.check(func(t rw) { t.lines(everyLine(4)...) })},
+			},
+		},
+		{
+			ID:   "R3",
+			Text: "A reader's token is above those of the writers before it and below those of the writers behind.",
+			Cases: []Case{
+				{Name: "over an empty line", Check: open.check(func(t rw) { rwTokens(t, func() {}) })},
+				{Name: "over a removed directory", Needs: NeedRemoveDir, Check: open.check(func(t rw) {
+					rwTokens(t, func() { t.removeDir(t.dir()) })
+				})},
+			},
+		},
+		{
+			ID:   "R4",
+			Text: "TryRLock and TryLock do not wait, are not in before those who wait, and leave no entry when they fail.",
+			Cases: []Case{
+				{Name: "a writer holds", Check: open.check(rwTryUnderWriter)},
+				{Name: "a reader holds", Check: open.check(rwTryUnderReader)},
+				{Name: "a storm", Check: open.check(rwTryStorm)},
+			},
+		},
+		{
+			ID:   "R5",
+			Text: "The readers behind one writer are woken together, by it, and nobody else is.",
+			Cases: []Case{
+				{Name: "it unlocks", Check: open.check(rwWakes)},
+				{Name: "it gives up", Check: open.check(rwWriterGivesUp)},
+			},
+		},
+		{
+			ID:    "R6",
+			Text:  "Holders and waiters are listed in order, with who they are and what for.",
+			Cases: []Case{{Name: "from a third client", Check: open.check(rwContenders)}},
+		},
+		{
+			ID:    "R7",
+			Text:  "Two locks share a line only if they have the same name.",
+			Cases: []Case{{Name: "names that look like parts of others", Check: open.check(rwNames)}},
+		},
+	}
+}
+
+// rwlockHoldRules are about what one who holds can do with it.
+func rwlockHoldRules(open rwlockOf) []Rule {
+	return []Rule{
+		{
+			ID:   "R8",
+			Text: "Under a hold's context the lock is re-entered, and not once it is lost.",
+			Cases: []Case{
+				{Name: "read in read", Check: open.check(rwReadInRead)},
+				{Name: "read and write in write", Check: open.check(rwInWrite)},
+				{Name: "lost", Needs: NeedExpire, Check: open.check(rwReentersNoMore)},
+			},
+		},
+		{
+			ID:    "R9",
+			Text:  "A reader that wants to write is refused at once, and still reads.",
+			Cases: []Case{{Name: "alone, with others, and downgraded", Check: open.check(rwUpgrade)}},
+		},
+		{
+			ID:   "R10",
+			Text: "Downgrade lets in the readers right behind and no writer, and keeps the token.",
+			Cases: []Case{
+				{Name: "readers and writers behind", Check: open.check(rwDowngrade)},
+				{Name: "a writer right behind", Check: open.check(rwDowngradeBeforeWriter)},
+				{Name: "while it is entered twice", Check: open.check(rwDowngradeRefused)},
+				{Name: "the reply lost", Needs: NeedLink, Check: open.check(rwDowngradeLostReply)},
+				{Name: "after a loss", Needs: NeedExpire, Check: open.check(rwDowngradeLost)},
+				{Name: "cut off afterwards", Needs: NeedLink, Check: open.check(rwDowngradedCutOff)},
+			},
+		},
+		{
+			ID:   "R11",
+			Text: "Do and RDo unlock whichever way their function ends, and tell of a loss.",
+			Cases: slices.Concat(
+				open.contests().cases("an error and a panic", 0, contestDo),
+				open.contests().cases("a loss", NeedExpire, contestDoLost),
+			),
+		},
+		{
+			ID:   "R12",
+			Text: "Unlock is idempotent and retryable, and never frees another hold.",
+			Cases: slices.Concat(
+				open.contests().cases("again and again", 0, contestReleaseAgain),
+				open.contests().cases("given up while the link is frozen", NeedLink, contestReleaseLate),
+				open.contests().cases("under a ctx that has ended", 0, contestReleaseDead),
+			),
+		},
+		{
+			ID:    "R13",
+			Text:  "Who is asked to let go hears of it, and nothing else happens to anybody.",
+			Cases: append(open.contests().revocation(), Case{Name: "a writer downgrades", Check: open.check(rwRevokedDowngrade)}),
+		},
+	}
+}
+
+// rwlockFaultRules are the promises that only a fault puts to the test.
+func rwlockFaultRules(open rwlockOf) []Rule {
+	cs := open.contests()
+	return []Rule{
+		{
+			ID:    "R14",
+			Text:  "A holder that is cut off is told of its loss before anybody in its way holds.",
+			Cases: cs.frozen(contestLoss),
+		},
+		{
+			ID:   "R15",
+			Text: "Waits end with their ctx, whoever comes and goes ahead, and leave no entry.",
+			Cases: slices.Concat(
+				cs.cases("in the middle of the line", 0, contestGiveUp),
+				cs.cases("those ahead come and go", 0, contestChurn),
+			),
+		},
+		{
+			ID:    "R16",
+			Text:  "Every call ends with its ctx while the link is frozen.",
+			Cases: append(cs.frozen(contestCtx), perDirection(func(t *Trial, fault func(Link)) { open.check(func(t rw) { rwDowngradeCtx(t, fault) })(t) })...),
+		},
+		{
+			ID:   "R17",
+			Text: "A lost reply or a late request leaves no second entry, and no old entry is taken for one's own.",
+			Cases: slices.Concat(
+				cs.cases("replies lost", NeedLink, contestLostReply),
+				cs.cases("replies lost while it waits", NeedLink, contestLostReplyWaiting),
+				cs.cases("a reply lost and then the session", NeedLink|NeedExpire, contestLostReplyAndSession),
+				cs.cases("given up while the request is held", NeedLink, contestLateRequest),
+			),
+		},
+		{
+			ID:   "R18",
+			Text: "Whoever's entry an operator removes is told, as holder and as waiter.",
+			Cases: slices.Concat(
+				cs.cases("a waiter, then the holder", NeedRemoveNode, contestRemoved),
+				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
+			),
+		},
+		{
+			ID:    "R19",
+			Text:  "Foreign keys in a line are in nobody's way.",
+			Cases: cs.cases("before and behind", NeedPlantForeign, contestForeign),
+		},
+		{
+			ID:   "R20",
+			Text: "Who is suspended, or loses the connection, keeps the place in line and is woken.",
+			Cases: slices.Concat(
+				cs.cases("suspended when it is its turn", NeedLink, contestSuspended),
+				cs.cases("all reconnect together", NeedLink, contestReconnect),
+			),
+		},
+		{
+			ID:    "R21",
+			Text:  "The order of a line survives the wrap of the store's counter.",
+			Cases: cs[:1].cases("across the wrap", NeedNearWrap, contestWrap),
+		},
+		{
+			ID:   "R22",
+			Text: "A waiter whose session is lost fails, and closing a client ends its holds and waits and leaves nothing.",
+			Cases: slices.Concat(
+				cs.cases("ended by the store", NeedExpire, contestSessionLost),
+				cs.cases("while holding and waiting", 0, contestClose),
+				cs.cases("at any time", NeedLink, contestCloseAnytime),
+			),
+		},
+		{
+			ID:    "R23",
+			Text:  "After its clients are closed nothing is left in the store or the process.",
+			Cases: cs.cases("after much ado", NeedResidue, contestResidue),
+		},
+	}
+}

@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// downgrade makes a reader of a writer, and must.
+func (t rw) downgrade(c *coord.Client, w subject.Hold) subject.Hold {
+	r, err := t.open(c, name).Downgrade(t.ctx, w)
+	if err != nil {
+		t.Fatalf("Downgrade: %v", err)
+	}
+	if r.Token() != w.Token() {
+		t.Fatalf("a writer with token %d has become a reader with token %d", w.Token(), r.Token())
+	}
+	t.holds(r)
+	t.ends(w, "the write hold after Downgrade", coord.ErrReleased)
+	return r
+}
+
+func rwDowngrade(t rw) {
+	a, b, c := t.Client(), t.Client(), t.Client()
+	w := t.take(t.write(a))
+	r1 := t.join(t.ctx, "a reader right behind", t.read(b), 2)
+	r2 := t.join(t.ctx, "a reader right behind, in the writer's process", t.read(a), 3)
+	w2 := t.join(t.ctx, "the writer behind those", t.write(c), 4)
+	r3 := t.join(t.ctx, "the reader behind that writer", t.read(b), 5)
+	down := t.downgrade(a, w)
+	h1, h2 := t.wins(r1), t.wins(r2)
+	t.stay([]subject.Hold{down, h1, h2}, w2, r3)
+	t.entries(5)
+	t.release(w) // there is nothing left of it
+	t.holds(down)
+	t.release(h1, h2)
+	t.stay([]subject.Hold{down}, w2, r3)
+	t.release(down)
+	h := t.wins(w2)
+	t.waits(r3)
+	t.release(h)
+	t.release(t.wins(r3))
+	t.empty()
+}
+
+func rwDowngradeBeforeWriter(t rw) {
+	a, b := t.Client(), t.Client()
+	for _, next := range []*coord.Client{b, a} {
+		w := t.take(t.write(a))
+		w2 := t.join(t.ctx, "the writer right behind", t.write(next), 2)
+		last := t.join(t.ctx, "the reader behind that one", t.read(next), 3)
+		down := t.downgrade(a, w)
+		t.stay([]subject.Hold{down}, w2, last)
+		t.busy(t.read(b), "TryRLock while a writer waits behind one that was downgraded")
+		t.release(down)
+		h := t.wins(w2)
+		t.waits(last)
+		t.release(h)
+		t.release(t.wins(last))
+		t.empty()
+	}
+}
+
+func rwDowngradeRefused(t rw) {
+	c := t.Client()
+	l := t.open(c, name)
+	w := t.take(l.Write)
+	inner := t.enters(l.Write, w, "Lock in Lock")
+	if _, err := l.Downgrade(t.ctx, w); !errors.Is(err, coord.ErrInvalid) {
+		t.Fatalf("Downgrade with another hold on the same entry returned %s; want ErrInvalid", errorOf(err))
+	}
+	t.holds(w, inner)
+	t.entries(1)
+	t.release(inner)
+	down := t.downgrade(c, w)
+	t.release(down)
+	if _, err := l.Downgrade(t.ctx, w); !errors.Is(err, coord.ErrNotHeld) {
+		t.Fatalf("Downgrade of what was unlocked returned %s; want ErrNotHeld", errorOf(err))
+	}
+	t.empty()
+}
+
+func rwDowngradeLostReply(t rw) {
+	c, l := t.ClientOverLink()
+	w := t.take(t.write(c))
+	next := t.join(t.ctx, "the writer right behind", t.write(t.Client()), 2)
+	l.DropReplies()
+	ctx, cancel := context.WithTimeout(t.ctx, t.h.TTL/8)
+	defer cancel()
+	down, err := t.open(c, name).Downgrade(ctx, w)
+	t.heal(l)
+	if err != nil {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Downgrade without a reply returned %s", errorOf(err))
+		}
+		t.holds(w) // as it was
+		t.settles(func() error { t.entries(2); return nil })
+		t.waits(next)
+		down = t.downgrade(c, w)
+	}
+	t.stay([]subject.Hold{down}, next)
+	t.release(down)
+	t.release(t.wins(next))
+	t.empty()
+}
+
+func rwDowngradeLost(t rw) {
+	c := t.Client()
+	w := t.take(t.write(c))
+	next := t.join(t.ctx, "the writer right behind", t.write(t.Client()), 2)
+	t.expire(w.Session().Driver())
+	if _, err := t.open(c, name).Downgrade(t.ctx, w); !errors.Is(err, coord.ErrNotHeld) {
+		t.Fatalf("Downgrade on a session that the store has ended returned %s; want ErrNotHeld", errorOf(err))
+	}
+	t.ends(w, "the writer whose session the store ended", coord.ErrSessionLost)
+	h := t.wins(next)
+	t.stay([]subject.Hold{h})
+	t.release(h)
+	t.empty()
+}
+
+func rwDowngradedCutOff(t rw) {
+	c, l := t.ClientOverLink()
+	down := t.downgrade(c, t.take(t.write(c)))
+	next := t.join(t.ctx, "the writer behind", t.write(t.Client()), 2)
+	l.Cut()
+	told := false
+	grant := t.Go(func() {
+		<-next.over
+		told = ended(down.Done())
+	})
+	if !t.Trial.within(t.h.Expiry+t.patience(), grant) {
+		t.Fatalf("what the one who was cut off has does not go to the next in line")
+	}
+	h := t.wins(next)
+	if !told && down.Err() == nil {
+		t.Fatalf("the next in line got it, and who was downgraded and cut off had not been told")
+	}
+	t.heal(l)
+	t.release(h)
+}
+
+func rwDowngradeCtx(t rw, fault func(Link)) {
+	c, l := t.ClientOverLink()
+	w := t.take(t.write(c))
+	fault(l)
+	t.endWithCtx([]method{{"Downgrade", func(ctx context.Context) error {
+		_, err := t.open(c, name).Downgrade(ctx, w)
+		return err
+	}}})
+}
+
+// rwRevokedDowngrade: to read only is not enough for who asked a writer.
+func rwRevokedDowngrade(t rw) {
+	a, b := t.Client(), t.Client()
+	w := t.take(t.write(a))
+	d := duel{t.arena, t.open.contests()[0]}
+	ask := d.ask(t.ctx, t.write(b), w.Token(), "maintenance")
+	d.hears(d.listen(t.ctx, w), "", "maintenance")
+	r := t.downgrade(a, w)
+	d.hears(d.listen(t.ctx, r), "", "maintenance")
+	t.stay([]subject.Hold{r})
+	if ended(ask.over) {
+		t.Fatalf("Revoke returned %s to who asked a writer, when it began to read only", errorOf(ask.err))
+	}
+	t.release(r)
+	d.letGo(ask)
+	t.empty()
+}

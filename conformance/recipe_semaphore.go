@@ -1,0 +1,246 @@
+package conformance
+
+import (
+	"slices"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// semaphoreOf makes the semaphore of a name, for a client that was given a limit.
+type semaphoreOf func(c *coord.Client, name string, limit int) subject.Counting
+
+// sem is a trial of a semaphore.
+type sem struct {
+	arena
+	open semaphoreOf
+}
+
+// want is to want n permits of limit, for a client that knows nothing yet.
+func (t sem) want(c *coord.Client, n, limit int) subject.Want { return t.open(c, name, limit).Want(n) }
+
+// check makes a check of a case of the semaphore's own.
+func (open semaphoreOf) check(f func(sem)) func(*Trial) {
+	return func(t *Trial) { f(sem{arena{t, "semaphore"}, open}) }
+}
+
+// contests are one who has all permits, and one who wants more than half of
+// them.
+func (open semaphoreOf) contests() contests {
+	some := func(n int) func(*coord.Client, string) subject.Want {
+		return func(c *coord.Client, name string) subject.Want { return open(c, name, 3).Want(n) }
+	}
+	return contests{{kind: "semaphore", first: some(3), second: some(2)}}
+}
+
+// semaphoreRules are the promises of the semaphore to those who use it.
+func semaphoreRules(open semaphoreOf) []Rule {
+	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open))
+}
+
+// semaphoreOrderRules are about who comes in when.
+func semaphoreOrderRules(open semaphoreOf) []Rule {
+	return []Rule{
+		{
+			ID:   "P1",
+			Text: "Never more permits are held than there are, and all who wait are served.",
+			Cases: []Case{
+				{Name: "many clients and weights", Check: open.check(semExcludes)},
+				{Name: "a storm of tries", Check: open.check(semStorm)},
+				{Name: "connections reset", Needs: NeedLink, Check: open.check(semExcludesOverResets)},
+				{Name: "replies lost", Needs: NeedLink, Check: open.check(semExcludesOverLoss)},
+				{Name: "a session lost in a storm", Needs: NeedLink, Check: open.check(semLossInStorm)},
+			},
+		},
+		{
+			ID:   "P2",
+			Text: "First come, first served: a large request is not overtaken by small ones that would fit.",
+			Cases: []Case{
+				{Name: "of one process and of several", Check: open.check(semInOrder)},
+				{Name: "the large one gives up", Check: open.check(semLargeGivesUp)},
+			},
+		},
+		{
+			ID:   "P3",
+			Text: "Tokens rise strictly from grant to grant.",
+			Cases: []Case{
+				{Name: "over an empty line", Check: open.check(func(t sem) { semTokens(t, func() {}) })},
+				{Name: "over a removed directory", Needs: NeedRemoveDir, Check: open.check(func(t sem) {
+					semTokens(t, func() { t.removeDir(t.dir()) })
+				})},
+			},
+		},
+		{
+			ID:   "P4",
+			Text: "TryAcquire does not wait, is not in before those who wait, and leaves no entry when it fails.",
+			Cases: []Case{
+				{Name: "too few are free", Check: open.check(semTry)},
+				{Name: "somebody waits", Check: open.check(semTryBehindWaiter)},
+			},
+		},
+		{
+			ID:   "P5",
+			Text: "Permits are taken all at once or not at all.",
+			Cases: []Case{
+				{Name: "two want all", Check: open.check(semTwoWantAll)},
+				{Name: "who waits has none", Check: open.check(semWaiterHasNone)},
+				{Name: "an acquire within a hold", Check: open.check(semNotReentrant)},
+			},
+		},
+		{
+			ID:    "P6",
+			Text:  "A release wakes those who can now enter and the one behind them, and nobody else.",
+			Cases: []Case{{Name: "twelve in line", Check: open.check(semWakes)}},
+		},
+		{
+			ID:    "P7",
+			Text:  "Holders and waiters are listed in order, with who they are and their permits.",
+			Cases: []Case{{Name: "from a third client", Check: open.check(semContenders)}},
+		},
+		{
+			ID:    "P8",
+			Text:  "Two semaphores share a line only if they have the same name.",
+			Cases: []Case{{Name: "names that look like parts of others", Check: open.check(semNames)}},
+		},
+	}
+}
+
+// semaphoreLimitRules are about the number of permits.
+func semaphoreLimitRules(open semaphoreOf) []Rule {
+	return []Rule{
+		{
+			ID:   "P9",
+			Text: "Who was given another limit than those in line finds out and is told both, and nobody else is affected.",
+			Cases: []Case{
+				{Name: "one holds", Check: open.check(semMismatch)},
+				{Name: "one waits", Check: open.check(semMismatchWaiting)},
+			},
+		},
+		{
+			ID:   "P10",
+			Text: "A request for more than the limit fails at once, and is in nobody's way.",
+			Cases: []Case{
+				{Name: "free and in use", Check: open.check(semTooMany)},
+				{Name: "since the limit was lowered", Check: open.check(semTooManyNow)},
+			},
+		},
+		{
+			ID:   "P11",
+			Text: "The limit can be changed at run time, for all who use the semaphore.",
+			Cases: []Case{
+				{Name: "raised", Check: open.check(semRaise)},
+				{Name: "lowered", Check: open.check(semLower)},
+				{Name: "the last change counts", Check: open.check(semLastChange)},
+				{Name: "outlives who made it", Check: open.check(semOutlives)},
+			},
+		},
+		{
+			ID:   "P12",
+			Text: "A lost holder's permits return, all of them, and it is told.",
+			Cases: []Case{
+				{Name: "ended by the store", Needs: NeedExpire, Check: open.check(semReturnExpired)},
+				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: open.check(semReturnRemoved)},
+			},
+		},
+		{
+			ID:   "P13",
+			Text: "Do releases whichever way its function ends, and tells of a loss.",
+			Cases: slices.Concat(
+				open.contests().cases("an error and a panic", 0, contestDo),
+				open.contests().cases("a loss", NeedExpire, contestDoLost),
+			),
+		},
+		{
+			ID:   "P14",
+			Text: "Release is idempotent and retryable, and returns no permit twice or that is not its own.",
+			Cases: slices.Concat(
+				[]Case{{Name: "again and again", Check: open.check(semReleaseAgain)}},
+				open.contests().cases("while others wait", 0, contestReleaseAgain),
+				open.contests().cases("given up while the link is frozen", NeedLink, contestReleaseLate),
+				open.contests().cases("under a ctx that has ended", 0, contestReleaseDead),
+			),
+		},
+		{
+			ID:    "P15",
+			Text:  "Who is asked to let go hears of it, and nothing else happens to anybody.",
+			Cases: open.contests().revocation(),
+		},
+	}
+}
+
+// semaphoreFaultRules are the promises that only a fault puts to the test.
+func semaphoreFaultRules(open semaphoreOf) []Rule {
+	cs := open.contests()
+	return []Rule{
+		{
+			ID:    "P16",
+			Text:  "A holder that is cut off is told of its loss before anybody else has its permits.",
+			Cases: cs.frozen(contestLoss),
+		},
+		{
+			ID:   "P17",
+			Text: "Waits end with their ctx, whoever comes and goes ahead, and leave no entry.",
+			Cases: slices.Concat(
+				cs.cases("in the middle of the line", 0, contestGiveUp),
+				cs.cases("those ahead come and go", 0, contestChurn),
+			),
+		},
+		{
+			ID:   "P18",
+			Text: "Every call ends with its ctx while the link is frozen.",
+			Cases: append(cs.frozen(contestCtx), perDirection(func(t *Trial, fault func(Link)) {
+				open.check(func(t sem) { semLimitCtx(t, fault) })(t)
+			})...),
+		},
+		{
+			ID:   "P19",
+			Text: "A lost reply or a late request leaves no entry and takes no permit, and no old entry is taken for one's own.",
+			Cases: slices.Concat(
+				cs.cases("replies lost", NeedLink, contestLostReply),
+				cs.cases("replies lost while it waits", NeedLink, contestLostReplyWaiting),
+				cs.cases("a reply lost and then the session", NeedLink|NeedExpire, contestLostReplyAndSession),
+				cs.cases("given up while the request is held", NeedLink, contestLateRequest),
+			),
+		},
+		{
+			ID:   "P20",
+			Text: "Whoever's entry an operator removes is told, as holder and as waiter.",
+			Cases: slices.Concat(
+				cs.cases("a waiter, then the holder", NeedRemoveNode, contestRemoved),
+				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
+			),
+		},
+		{
+			ID:    "P21",
+			Text:  "Foreign keys in a line are in nobody's way.",
+			Cases: cs.cases("before and behind", NeedPlantForeign, contestForeign),
+		},
+		{
+			ID:   "P22",
+			Text: "Who is suspended, or loses the connection, keeps the place in line and is woken.",
+			Cases: slices.Concat(
+				cs.cases("suspended when it is its turn", NeedLink, contestSuspended),
+				cs.cases("all reconnect together", NeedLink, contestReconnect),
+			),
+		},
+		{
+			ID:    "P23",
+			Text:  "The order of a line survives the wrap of the store's counter.",
+			Cases: cs.cases("across the wrap", NeedNearWrap, contestWrap),
+		},
+		{
+			ID:   "P24",
+			Text: "A waiter whose session is lost fails, and closing a client ends its holds and waits and leaves nothing.",
+			Cases: slices.Concat(
+				cs.cases("ended by the store", NeedExpire, contestSessionLost),
+				cs.cases("while holding and waiting", 0, contestClose),
+				cs.cases("at any time", NeedLink, contestCloseAnytime),
+			),
+		},
+		{
+			ID:    "P25",
+			Text:  "After its clients are closed nothing is left in the store or the process.",
+			Cases: cs.cases("after much ado", NeedResidue, contestResidue),
+		},
+	}
+}

@@ -1,0 +1,152 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// permits are as many as there are in the cases that count who is inside.
+const permits = 5
+
+func semExcludes(t sem) { semCount(t, nil, t.Client) }
+
+func semExcludesOverResets(t sem) {
+	links := &[]Link{}
+	semCount(t, func(round int) { (*links)[round%len(*links)].DropConnections() }, t.linked(links))
+}
+
+func semExcludesOverLoss(t sem) {
+	links := &[]Link{}
+	semCount(t, func(round int) {
+		l := (*links)[round%len(*links)]
+		l.DropReplies()
+		t.sleep(t.h.TTL / 20)
+		t.heal(l)
+	}, t.linked(links))
+}
+
+// linked opens clients whose links are collected.
+func (t *Trial) linked(links *[]Link) func() *coord.Client {
+	return func() *coord.Client {
+		c, l := t.ClientOverLink()
+		*links = append(*links, l)
+		return c
+	}
+}
+
+// semCount lets several clients, with several goroutines each, go in and out of
+// a room, with disturbances in between.
+func semCount(t sem, disturb func(round int), open func() *coord.Client) {
+	const clients, rounds = 3, 4
+	weights := []int{1, 2, 3, permits}
+	var r room
+	var over []<-chan struct{}
+	for range clients {
+		s := t.open(open(), name, permits)
+		for _, n := range weights {
+			over = append(over, t.Go(func() {
+				for range rounds {
+					h, err := s.Want(n).Acquire(t.ctx)
+					if err != nil {
+						t.Fatalf("an acquire failed: %v", err)
+					}
+					t.inside(&r, h, n)
+				}
+			}))
+		}
+	}
+	all := clients * rounds * len(weights)
+	for i := 0; disturb != nil && r.count() < all && t.ctx.Err() == nil; i++ {
+		disturb(i)
+		t.sleep(t.h.TTL / 20)
+	}
+	for _, one := range over {
+		if !t.within(t.h.Timeout, one) {
+			t.Fatalf("not everybody was served: %d of %d", r.count(), all)
+		}
+	}
+	if n := r.count(); n != all {
+		t.Fatalf("%d were served; want %d", n, all)
+	}
+	t.empty()
+}
+
+// inside lets a hold be in the room for a moment, and releases it.
+func (t sem) inside(r *room, h subject.Hold, n int) {
+	r.enter(t.Trial, h, n, permits)
+	t.pause()
+	r.leave(h)
+	t.release(h)
+}
+
+// storm lets clients try again and again until the function returned is called.
+func (t sem) storm(r *room, clients int) (end func()) {
+	ctx, cancel := context.WithCancel(t.ctx)
+	var over []<-chan struct{}
+	for i := range clients {
+		s := t.open(t.Client(), name, permits)
+		over = append(over, t.Go(func() {
+			for ctx.Err() == nil {
+				h, err := s.Want(1 + i%3).Try(t.ctx)
+				switch {
+				case err == nil:
+					t.inside(r, h, 1+i%3)
+				case !errors.Is(err, coord.ErrBusy):
+					t.Fatalf("a try failed: %v", err)
+				}
+				t.pause()
+			}
+		}))
+	}
+	return func() {
+		cancel()
+		t.Trial.join("a try", over...)
+	}
+}
+
+func semStorm(t sem) {
+	var r room
+	end := t.storm(&r, 5)
+	var over []<-chan struct{}
+	for i := range 3 {
+		s := t.open(t.Client(), name, permits)
+		over = append(over, t.Go(func() {
+			for range 6 {
+				n := permits - i
+				h, err := s.Want(n).Acquire(t.ctx)
+				if err != nil {
+					t.Fatalf("an acquire in a storm: %v", err)
+				}
+				t.inside(&r, h, n)
+			}
+		}))
+	}
+	for _, one := range over {
+		if !t.within(t.h.Timeout, one) {
+			t.Fatalf("who waits in earnest is not served among those who try")
+		}
+	}
+	end()
+	t.empty()
+}
+
+func semLossInStorm(t sem) {
+	c, l := t.ClientOverLink()
+	var r room
+	held := t.take(t.want(c, permits-1, permits))
+	r.enter(t.Trial, held, permits-1, permits)
+	end := t.storm(&r, 4)
+	all := t.bid(t.ctx, "who waits for all of them", t.want(t.Client(), permits, permits))
+	l.Freeze(netfault.Both)
+	h := t.wins(all) // while others are in, and r looks
+	t.ends(held, "the holder that was cut off", coord.ErrSessionLost)
+	t.inside(&r, h, permits)
+	t.heal(l)
+	end()
+	t.empty()
+	t.release(t.take(t.want(t.Client(), permits, permits)))
+}

@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+func semReturnExpired(t sem) {
+	a := t.Client()
+	h1, h2 := t.take(t.want(a, 2, 3)), t.take(t.want(a, 1, 3))
+	all := t.join(t.ctx, "who waits for all", t.want(t.Client(), 3, 3), 3)
+	t.expire(h1.Session().Driver())
+	t.ends(h1, "the holder whose session the store ended", coord.ErrSessionLost)
+	t.ends(h2, "its other hold", coord.ErrSessionLost)
+	t.release(t.wins(all))
+	t.release(t.take(t.want(a, 3, 3)))
+	t.empty()
+}
+
+func semReturnRemoved(t sem) {
+	a, b := t.Client(), t.Client()
+	h1 := t.take(t.want(a, 2, 3))
+	h2 := t.take(t.want(b, 1, 3))
+	first := t.join(t.ctx, "who waits for one", t.want(b, 1, 3), 3)
+	second := t.join(t.ctx, "who waits for one", t.want(a, 1, 3), 4)
+	third := t.join(t.ctx, "who waits for one", t.want(t.Client(), 1, 3), 5)
+	t.removeNode(t.entries(5)[0])
+	t.ends(h1, "the holder whose entry was removed", coord.ErrRemoved)
+	in := []subject.Hold{h2, t.wins(first), t.wins(second)}
+	t.stay(in, third)
+	t.release(in...)
+	t.release(t.wins(third))
+	t.empty()
+}
+
+// semReleaseAgain: a permit that came back twice would be one too many.
+func semReleaseAgain(t sem) {
+	a, b := t.Client(), t.Client()
+	h1, h2 := t.take(t.want(a, 1, 2)), t.take(t.want(b, 1, 2))
+	t.release(h1, h1, h1)
+	h3 := t.take(t.want(a, 1, 2)) // its slot may be the same
+	t.release(h1)
+	t.busy(t.want(b, 1, 2), "TryAcquire when all are held and one was released several times before")
+	t.holds(h2, h3)
+	t.release(h2, h3)
+	t.empty()
+}
+
+func semNames(t sem) {
+	c := t.Client()
+	for _, n := range []string{"a", "a/b", "a%2Fb", "a/", "a-", "a0", "A", ".", "..", "å", "\x00", "semaphore:a"} {
+		t.tries(t.open(c, n, 1).Want(1), fmt.Sprintf("TryAcquire of %q, with others held", n))
+	}
+	t.tries(subject.Mutex(c, "a"), "TryLock of the mutex of that name")
+	t.tries(subject.RWLock(c, "a").Write, "TryLock of the read-write lock of that name")
+}
+
+func semContenders(t sem) {
+	a := t.named(coord.Owner{Name: "conformance", Labels: map[string]string{"part": "holder"}})
+	h1 := t.take(t.want(a, 2, 4))
+	h2 := t.take(t.want(t.Client(), 1, 4))
+	t.join(t.ctx, "who waits for two", t.want(t.Client(), 2, 4), 3)
+	t.join(t.ctx, "who waits for one", t.want(a, 1, 4), 4)
+	c, err := t.want(t.Client(), 1, 4).Contenders(t.ctx)
+	if err != nil || len(c.Holders) != 2 || len(c.Waiters) != 2 {
+		t.Fatalf("Contenders: %+v, %s; want two holders and two waiters", c, errorOf(err))
+	}
+	last := uint64(0)
+	for i, who := range slices.Concat(c.Holders, c.Waiters) {
+		name, permits := []string{"conformance", "", "", "conformance"}[i], []int{2, 1, 2, 1}[i]
+		switch {
+		case who.Permits != permits:
+			t.Fatalf("contender %d is listed with %d permits; want %d", i, who.Permits, permits)
+		case who.Owner.Name != name || who.Owner.PID == 0 || who.Since.IsZero() || who.Key == "" || who.Token <= last:
+			t.Fatalf("contender %d is listed as %+v", i, who)
+		}
+		last = who.Token
+	}
+	for i, h := range []subject.Hold{h1, h2} {
+		if who := c.Holders[i]; who.Token != h.Token() || who.Session != h.Session().ID() {
+			t.Fatalf("a holder is listed as %+v; it has token %d and session %s", who, h.Token(), h.Session().ID())
+		}
+	}
+	if l := c.Holders[0].Owner.Labels["part"]; l != "holder" {
+		t.Fatalf("the holder's label is %q", l)
+	}
+	t.inUse(t.open(t.Client(), name, 4), 4, 3)
+}
+
+// semWakes counts what the store tells those in line: one deletion for each who
+// is let in, and one for each who is the first to be served then.
+func semWakes(t sem) {
+	const crowd, limit = 12, 3
+	var n wakes
+	var in []subject.Hold
+	holder := t.Client()
+	for range limit {
+		in = append(in, t.take(t.want(holder, 1, limit)))
+	}
+	var line []*bid
+	for i := range crowd {
+		line = append(line, t.join(t.ctx, fmt.Sprintf("place %d", i), t.want(t.counted(&n), 1, limit), limit+1+i))
+	}
+	t.gates(crowd)
+	t.stay(in, line...)
+	n.next()
+	woken := func(what string, let int) {
+		if d, w := n.next(); d > let || w > let {
+			t.Fatalf("%s has woken %d, and %d of them look at the line; want %d", what, d, w, let)
+		}
+	}
+	let := 0
+	for range 3 {
+		t.release(in[0])
+		in = append(in[1:], t.wins(line[let]))
+		let++
+		t.stay(in, line[let:]...)
+		woken("the release of a permit, which lets one in,", 1)
+	}
+	t.release(in...)
+	in = nil
+	for range limit {
+		in = append(in, t.wins(line[let]))
+		let++
+	}
+	t.stay(in, line[let:]...)
+	woken("the release of three permits, which lets three in,", limit)
+	for ; let < crowd; let++ {
+		t.release(in[0])
+		in = append(in[1:], t.wins(line[let]))
+	}
+	t.release(in...)
+	t.empty()
+}
+
+// gates waits until so many have said that they wait.
+func (t sem) gates(n int) {
+	t.Eventually(t.patience(), func() error {
+		if gates := len(t.Nodes(t.dir())) - len(t.contending()); gates != n {
+			return fmt.Errorf("%d of the line say that they wait; want %d", gates, n)
+		}
+		return nil
+	})
+}
