@@ -34,7 +34,7 @@ check:
 
 ## soak: the fault trials and hammers, again and again
 soak: servers
-	COORDKIT_SOAK=1 $(GO) test -race -count=5 -timeout=120m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/...
+	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/... ./internal/storetest
 
 fmt:
 	gofmt -w .

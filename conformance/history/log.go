@@ -1,0 +1,117 @@
+package history
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Violation is a broken promise.
+type Violation struct {
+	At     time.Duration // since the beginning of the history
+	Object string        // what it is about; empty if it is about no object
+	Text   string
+
+	step int // in the log
+}
+
+// event is a line of the log.
+type event struct {
+	at     time.Duration
+	object string // empty: it concerns all
+	who    string // empty: the test
+	what   string
+}
+
+func (e event) writeTo(w io.Writer) (int, error) {
+	who := e.who
+	if who == "" {
+		who = "***"
+	}
+	return fmt.Fprintf(w, "%14v  %-8s %s\n", e.at.Round(time.Microsecond), who, e.what)
+}
+
+// Note adds what the test did to the log: the faults.
+func (h *History) Note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.add("", "", format, args...)
+}
+
+func (h *History) add(object, who, format string, args ...any) {
+	h.log = append(h.log, event{time.Since(h.start), object, who, fmt.Sprintf(format, args...)})
+}
+
+// Violated adds a violation that the test has found itself. object may be empty.
+func (h *History) Violated(object, format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.violated(object, format, args...)
+}
+
+func (h *History) violated(object, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	h.violations = append(h.violations, Violation{time.Since(h.start), object, text, len(h.log)})
+	h.add(object, "", "VIOLATION: %s", text)
+	if len(h.violations) == 1 {
+		close(h.broken)
+	}
+}
+
+// Broken is closed when there is a violation.
+func (h *History) Broken() <-chan struct{} { return h.broken }
+
+// Violations returns the promises that were broken, the first one first.
+func (h *History) Violations() []Violation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.violations)
+}
+
+// How much of the log goes with a violation, and how far back it is looked for.
+const (
+	linesBefore = 25
+	reach       = 2000
+)
+
+// Explain prints a violation and what led to it: the last lines of the log
+// before it that are about its object or about all.
+func (h *History) Explain(w io.Writer, v Violation) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first, lines := v.step, 0
+	var shown []event
+	for first > max(0, v.step-reach) && lines < linesBefore {
+		first--
+		if e := h.log[first]; e.object == "" || v.Object == "" || e.object == v.Object {
+			shown = append(shown, e)
+			lines++
+		}
+	}
+	slices.Reverse(shown)
+	if _, err := fmt.Fprintf(w, "%v: %s\n", v.At.Round(time.Microsecond), v.Text); err != nil {
+		return err
+	}
+	for _, e := range shown {
+		if _, err := e.writeTo(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteTo prints the log, one line for each event, in the order of time.
+func (h *History) WriteTo(w io.Writer) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var written int64
+	for _, e := range h.log {
+		n, err := e.writeTo(w)
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}

@@ -1,0 +1,154 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// In real time; package conformance has it in virtual time, for much longer.
+func TestSoakMem(t *testing.T) {
+	t.Parallel()
+	st := mem.NewStore()
+	found := func(ok bool, what string) error {
+		if !ok {
+			return fmt.Errorf("mem: there is no %s", what)
+		}
+		return nil
+	}
+	soakOn(t, conformance.Harness{
+		Name: "mem", TTL: memTTL, Expiry: memTTL + time.Second,
+		Open: func(_ context.Context, namespace string) (driver.Conn, error) { return st.Open(namespace), nil },
+		OpenLink: func(_ context.Context, namespace string) (driver.Conn, conformance.Link, error) {
+			c := st.Open(namespace)
+			return c, memLink{c.Link()}, nil
+		},
+		Expire: func(_ context.Context, _ string, s driver.Session) error {
+			return found(st.Expire(s.ID()), "session "+s.ID())
+		},
+		RemoveNode: func(_ context.Context, namespace string, n driver.Node) error {
+			return found(st.Remove(namespace, n.Dir, n.Key), "node "+n.Key)
+		},
+		RemoveDir: func(_ context.Context, namespace, dir string) error {
+			st.RemoveDir(namespace, dir)
+			return nil
+		},
+		Residue: func(context.Context, string) (conformance.Residue, error) {
+			s := st.Stats()
+			return conformance.Residue{Keys: s.Nodes, Sessions: s.Sessions, Watches: s.Watches, Conns: s.Conns}, nil
+		},
+	})
+}
+
+// memLink is a mem.Link with the directions of netfault.
+type memLink struct{ *mem.Link }
+
+func (l memLink) Freeze(d netfault.Direction) { l.Link.Freeze(mem.Direction(d)) }
+
+func (l memLink) Delay(d netfault.Direction, delay time.Duration) {
+	l.Link.Delay(mem.Direction(d), delay)
+}
+
+// A leader of etcd that was frozen for longer than the TTL may revoke, when it
+// goes on, what was renewed with its successor meanwhile (etcd#15247): two
+// clients then believe in good faith that they hold the same lock, and nothing
+// that a client could do helps. So leaders are frozen for less.
+func TestSoakEtcd(t *testing.T) {
+	t.Parallel()
+	s := startEtcd(t, testserver.EtcdOptions{Members: 3})
+	c, err := clientv3.New(clientv3.Config{Endpoints: s.Endpoints(), DialTimeout: patience})
+	must(t, "connecting to etcd", err)
+	t.Cleanup(func() { _ = c.Close() })
+	op := operator{
+		expire: func(ctx context.Context, session string) error {
+			id, err := strconv.ParseInt(session, 16, 64)
+			if err == nil {
+				_, err = c.Revoke(ctx, clientv3.LeaseID(id))
+			}
+			return err
+		},
+		removeNode: func(ctx context.Context, key string) error {
+			_, err := c.Delete(ctx, key)
+			return err
+		},
+		removeDir: func(ctx context.Context, namespace, dir string) error {
+			_, err := c.Delete(ctx, namespace+"/"+dir+"/", clientv3.WithPrefix())
+			return err
+		},
+	}
+	soakOn(t, s.harness("etcd, 3 members", 3*s.ttl+5*time.Second, op, hosts(s.Endpoints()...)), s.memberFaultsFor(s.ttl*3/4)...)
+}
+
+// Consul waits for twice the TTL before it ends a session.
+func TestSoakConsul(t *testing.T) {
+	t.Parallel()
+	s := startConsul(t, testserver.ConsulOptions{Members: 3, SessionTTLMin: consulTTL, ExtraConfig: roomyConsul})
+	// The operator asks whichever member serves.
+	var members []*api.Client
+	for _, e := range s.Endpoints() {
+		c, err := plainConsul(e)
+		must(t, "a client of Consul", err)
+		members = append(members, c)
+	}
+	any := func(ctx context.Context, do func(*api.Client, *api.WriteOptions) error) (err error) {
+		for _, c := range members {
+			brief, cancel := context.WithTimeout(ctx, s.ttl)
+			err = do(c, new(api.WriteOptions).WithContext(brief))
+			cancel()
+			if err == nil {
+				return nil
+			}
+		}
+		return err
+	}
+	op := operator{
+		expire: func(ctx context.Context, session string) error {
+			return any(ctx, func(c *api.Client, w *api.WriteOptions) error { _, err := c.Session().Destroy(session, w); return err })
+		},
+		removeNode: func(ctx context.Context, key string) error {
+			return any(ctx, func(c *api.Client, w *api.WriteOptions) error { _, err := c.KV().Delete(key, w); return err })
+		},
+		removeDir: func(ctx context.Context, namespace, dir string) error {
+			return any(ctx, func(c *api.Client, w *api.WriteOptions) error {
+				_, err := c.KV().DeleteTree(namespace+"/"+dir+"/", w)
+				return err
+			})
+		},
+	}
+	soakOn(t, s.harness("consul, 3 members", 2*s.ttl+5*time.Second, op, hosts(s.Endpoints()...)), s.memberFaultsFor(0)...)
+}
+
+func TestSoakZooKeeper(t *testing.T) {
+	t.Parallel()
+	s := startZooKeeper(t, testserver.ZooKeeperOptions{Members: 3, ExtraConfig: roomyZooKeeper})
+	// An operator who ends a session has to know its password, which is heard on
+	// the way.
+	var mu sync.Mutex
+	passwords := make(map[string][]byte)
+	var ways []string
+	for i, e := range s.Endpoints() {
+		ways = append(ways, newTap(t, i, e, hearPasswords(func(session string, password []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			passwords[session] = password
+		})).addr())
+	}
+	op := zooKeeperOperator(t, s, func(session string) []byte {
+		mu.Lock()
+		defer mu.Unlock()
+		return passwords[session]
+	})
+	soakOn(t, s.harness("zk, 3 members", 2*s.ttl, op, ways), s.memberFaultsFor(0)...)
+}
