@@ -185,6 +185,9 @@ func (c *Client) Close(ctx context.Context) error {
 	c.closed = true
 	sessions := slices.Collect(maps.Keys(c.sessions))
 	c.mu.Unlock()
+	for _, s := range sessions {
+		s.tellHolders() // first, so that who watches something for a hold finds it over
+	}
 	c.hubs.close()
 
 	errs := make([]error, len(sessions), len(sessions)+1)

@@ -143,18 +143,22 @@ func (s *Session) Go(fn func(ctx context.Context)) bool {
 // ends first, the error says so, everything local has ended all the same, and
 // the store removes the entries when the TTL has passed. It is idempotent.
 func (s *Session) Close(ctx context.Context) error {
-	// First of all, who holds something is told: the driver closes Done before it
-	// asks the store, but the goroutine that waits for that may run after the
-	// store has let the next in line have it.
+	s.tellHolders()
+	err := s.ds.Close(ctx)
+	s.hurry()
+	<-s.finished // what is left is local and prompt
+	return err
+}
+
+// tellHolders ends every hold of a session that is about to be closed. The driver
+// closes Done before it asks the store, but the goroutine that waits for that may
+// run after the store has let the next in line have what was held.
+func (s *Session) tellHolders() {
 	why := s.ds.Err()
 	if why == nil {
 		why = &Error{Op: "session", Key: s.ds.ID(), Kind: ErrClosed}
 	}
 	s.endHolds(lost("", why))
-	err := s.ds.Close(ctx)
-	s.hurry()
-	<-s.finished // what is left is local and prompt
-	return err
 }
 
 func (c *Client) forget(s *Session) {

@@ -72,8 +72,8 @@ func (e *Entry) follow(ctx context.Context) ([]driver.Node, error) {
 		if err != nil {
 			return nil, e.unfollowed(ctx, err)
 		}
-		own, err := e.find(line)
-		if err != nil { // no state is older than the joining
+		own, there := e.find(line)
+		if !there { // no state is older than the joining
 			return nil, e.whyGone(ctx)
 		}
 		if v := e.queue.rule(line, own); !v.Blocked || v.Refused != nil || v.Blocker.Key != "" {

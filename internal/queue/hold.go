@@ -102,3 +102,17 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	}
 	return nil
 }
+
+// Do runs fn under h and releases h afterwards, whichever way fn ends. fn's ctx
+// ends with h or with ctx. If h was lost the error also Is coord.ErrNotHeld. A
+// release that is merely unconfirmed is no failure of fn's work: it goes on.
+func (e *Entry) Do(ctx context.Context, h *coord.Hold, fn func(ctx context.Context) error) (err error) {
+	work, cancel := h.Within(ctx)
+	defer func() {
+		cancel()
+		if release := e.Release(ctx, h); errors.Is(release, coord.ErrNotHeld) {
+			err = errors.Join(err, release)
+		}
+	}()
+	return fn(work)
+}

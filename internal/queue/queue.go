@@ -64,7 +64,7 @@ type Request struct {
 	Waiting []byte
 
 	// Gate: while the entry is blocked it has a gate in the line, a node of its
-	// own which is gone as soon as the entry holds or has left. See GateOf.
+	// own which is gone as soon as the entry holds or has left. See NearestGate.
 	Gate bool
 
 	inPlaceOf *place
@@ -101,11 +101,10 @@ func (q *Queue) TryAcquire(ctx context.Context, req Request) (*Entry, error) {
 	if err != nil {
 		return nil, q.fail("try", err)
 	}
-	own, err := e.find(line)
-	if err != nil {
-		err = e.whyGone(ctx)
-	} else {
+	if own, there := e.find(line); there {
 		err = q.free(line, own)
+	} else {
+		err = e.whyGone(ctx)
 	}
 	if err != nil { // somebody came between the look and the joining
 		if left := e.Leave(ctx); left != nil {
@@ -293,13 +292,10 @@ func persist(ctx context.Context, c *coord.Client, op func(context.Context) erro
 
 // find returns the entry's index in a listing of its line. A listing always
 // holds one's own acknowledged entry (rule L3), so if it is not there, somebody
-// else has removed it.
-func (e *Entry) find(line []driver.Node) (int, error) {
+// else has removed it, or the store has ended its session.
+func (e *Entry) find(line []driver.Node) (own int, there bool) {
 	i, found := slices.BinarySearchFunc(line, e.node.Seq, func(n driver.Node, seq uint64) int {
 		return cmp.Compare(n.Seq, seq)
 	})
-	if !found || !line[i].Same(e.node) {
-		return 0, coord.ErrRemoved
-	}
-	return i, nil
+	return i, found && line[i].Same(e.node)
 }

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/coordkit/coordkit/coord"
@@ -94,14 +93,6 @@ func (e *Entry) Revoked(ctx context.Context, h *coord.Hold) (coord.Revocation, e
 	work, cancel := h.Within(ctx)
 	defer cancel()
 	for requests, err := range e.queue.client.Watch(work, e.queue.asks) {
-		if errors.Is(err, coord.ErrClosed) {
-			// The client is being closed, and the hold ends with it: that is what
-			// there is to say.
-			select {
-			case <-h.Done():
-			case <-ctx.Done():
-			}
-		}
 		if over := h.Err(); over != nil {
 			return coord.Revocation{}, e.queue.fail("wait for a revocation", over)
 		}

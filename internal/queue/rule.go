@@ -48,3 +48,12 @@ func Kind(n driver.Node) string {
 	}
 	return ""
 }
+
+// OneByOne is the rule of what one has at a time: each waits for the one right
+// ahead, so a release wakes one waiter and nobody else. It needs names only.
+func OneByOne(line []driver.Node, own int) Verdict {
+	if own == 0 {
+		return Verdict{}
+	}
+	return Verdict{Blocked: true, Blocker: line[own-1], Last: own == 1, Exclusive: true}
+}

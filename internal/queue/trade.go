@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -58,12 +59,9 @@ func (e *Entry) trade(ctx context.Context, h *coord.Hold, req Request) (*Entry, 
 	// The line is as of n's creation or later. If e is in it, e was there until
 	// n was. If not, somebody may have removed it before, without our knowing
 	// yet, and others may have been let in: n has no place to stand in.
-	if _, err := e.find(line); err != nil {
+	if _, there := e.find(line); !there {
 		n.discard()
-		if why := e.whyGone(ctx); why != nil {
-			err = why
-		}
-		return nil, nil, err
+		return nil, nil, cmp.Or(e.whyGone(ctx), coord.ErrReleased) // if it is nil, e was left meanwhile
 	}
 	hold, err := n.holdNow(h)
 	if err != nil {

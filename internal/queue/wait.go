@@ -18,8 +18,8 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 	}()
 	var last driver.Node // the blocker before
 	for {
-		own, err := e.find(line)
-		if err != nil {
+		own, there := e.find(line)
+		if !there {
 			return e.whyGone(ctx)
 		}
 		v := e.queue.rule(line, own)
@@ -38,12 +38,14 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 			}
 		}
 		if req.Gate && gate == nil {
+			var err error
 			if gate, line, err = e.putUpGate(ctx); err != nil {
 				return err
 			}
 			continue // the line may have moved
 		}
 		if v.Blocker.Key == "" {
+			var err error
 			if line, err = e.follow(ctx); err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/coordkit/coordkit/coord"
@@ -33,21 +32,7 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Electio
 		session: o.Session,
 		name:    name,
 		what:    fmt.Sprintf("election %.64q", name),
-		queue:   queue.New(client, "election", name, inLine, opts).ByName(),
-	}
-}
-
-// inLine is the rule of an election: each waits for the one right ahead, so a
-// change wakes one candidate and nobody else.
-func inLine(line []driver.Node, own int) queue.Verdict {
-	if own == 0 {
-		return queue.Verdict{}
-	}
-	return queue.Verdict{
-		Blocked:   true,
-		Blocker:   line[own-1],
-		Last:      own == 1,
-		Exclusive: true,
+		queue:   queue.New(client, "election", name, queue.OneByOne, opts).ByName(),
 	}
 }
 
@@ -125,21 +110,12 @@ func (e *Election) eligible(ctx context.Context, value []byte) error {
 // protected to the end. ctx bounds all of it, as far as fn heeds its ctx. Do does
 // not return before fn has; if ctx ended by then, the resigning goes on in the
 // background.
-func (e *Election) Do(ctx context.Context, value []byte, fn func(ctx context.Context, l *Leadership) error) (err error) {
+func (e *Election) Do(ctx context.Context, value []byte, fn func(ctx context.Context, l *Leadership) error) error {
 	l, err := e.Campaign(ctx, value)
 	if err != nil {
 		return err
 	}
-	work, cancel := l.Within(ctx)
-	defer func() {
-		cancel()
-		// A resignation that is merely unconfirmed is no failure of fn's work:
-		// it goes on. A loss is.
-		if resign := l.Resign(ctx); errors.Is(resign, coord.ErrNotHeld) {
-			err = errors.Join(err, resign)
-		}
-	}()
-	return fn(work, l)
+	return l.entry.Do(ctx, l.Hold, func(ctx context.Context) error { return fn(ctx, l) })
 }
 
 // Revoke asks the leader, or candidate, with the given token to step down, as

@@ -12,8 +12,8 @@ import (
 	"github.com/coordkit/coordkit/internal/queue"
 )
 
-// ErrNoLeader means that nobody leads. There may be candidates, of which the first is about
-// to take office.
+// ErrNoLeader means that nobody leads. There may be candidates, of which the
+// first is about to take office.
 var ErrNoLeader = errors.New("no leader")
 
 // Candidates returns who leads, as Holders, and who waits to, as Waiters in

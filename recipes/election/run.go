@@ -24,9 +24,9 @@ type RunOptions struct {
 	Defeated func(l *Leadership, err error)
 
 	// MinBackoff and MaxBackoff bound the pause before Run campaigns again. Each
-	// pause is twice the one before, random by half, until a campaign and
-	// its leadership have lasted for MaxBackoff. The defaults are 100 ms, so that who was defeated
-	// does not come first again, and 5 s, well below the usual TTL.
+	// pause is twice the one before, random by half, until a campaign and its
+	// leadership have lasted for MaxBackoff. The defaults are 100 ms, so that who
+	// was defeated does not come first again, and 5 s, well below the usual TTL.
 	MinBackoff, MaxBackoff time.Duration
 }
 

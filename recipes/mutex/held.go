@@ -2,7 +2,6 @@ package mutex
 
 import (
 	"context"
-	"errors"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/internal/queue"
@@ -40,18 +39,4 @@ func (h *Held) Unlock(ctx context.Context) error {
 // the store nothing before it is called, and one watch while it waits.
 func (h *Held) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return h.entry.Revoked(ctx, h.Hold)
-}
-
-// do runs fn and unlocks, whichever way fn ends.
-func (h *Held) do(ctx context.Context, fn func(context.Context, uint64) error) (err error) {
-	work, cancel := h.Within(ctx)
-	defer func() {
-		cancel()
-		// An unlock that is merely unconfirmed is no failure of fn's work: it
-		// goes on. A loss is.
-		if unlock := h.Unlock(ctx); errors.Is(unlock, coord.ErrNotHeld) {
-			err = errors.Join(err, unlock)
-		}
-	}()
-	return fn(work, h.Token())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
 )
 
@@ -18,21 +17,7 @@ type Mutex struct {
 // New returns the lock called name. Any name of 1 to coord.MaxName bytes is
 // valid; what is wrong with one shows in the first call on the lock.
 func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Mutex {
-	return &Mutex{queue.New(client, "mutex", name, inLine, opts).ByName()}
-}
-
-// inLine is the rule of a mutex: each waits for the one right ahead, so a
-// release wakes one waiter and nobody else.
-func inLine(line []driver.Node, own int) queue.Verdict {
-	if own == 0 {
-		return queue.Verdict{}
-	}
-	return queue.Verdict{
-		Blocked:   true,
-		Blocker:   line[own-1],
-		Last:      own == 1,
-		Exclusive: true,
-	}
+	return &Mutex{queue.New(client, "mutex", name, queue.OneByOne, opts).ByName()}
 }
 
 // Lock waits for its turn, first come, first served, and returns the held lock.
@@ -86,7 +71,7 @@ func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, token uint6
 	if err != nil {
 		return err
 	}
-	return held.do(ctx, fn)
+	return held.entry.Do(ctx, held.Hold, func(ctx context.Context) error { return fn(ctx, held.Token()) })
 }
 
 // Contenders returns who holds the lock and who waits for it, in order, as of

@@ -2,7 +2,6 @@ package rwlock
 
 import (
 	"context"
-	"errors"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/internal/queue"
@@ -71,19 +70,4 @@ func (h *ReadHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
 // asks.
 func (h *WriteHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return h.entry.Revoked(ctx, h.Hold)
-}
-
-// do runs fn and unlocks, whichever way fn ends.
-func do(ctx context.Context, h *coord.Hold, unlock func(context.Context) error,
-	fn func(context.Context, uint64) error) (err error) {
-	work, cancel := h.Within(ctx)
-	defer func() {
-		cancel()
-		// An unlock that is merely unconfirmed is no failure of fn's work: it
-		// goes on. A loss is.
-		if lost := unlock(ctx); errors.Is(lost, coord.ErrNotHeld) {
-			err = errors.Join(err, lost)
-		}
-	}()
-	return fn(work, h.Token())
 }

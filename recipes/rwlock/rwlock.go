@@ -128,7 +128,7 @@ func (l *RWLock) RDo(ctx context.Context, fn func(ctx context.Context, token uin
 	if err != nil {
 		return err
 	}
-	return do(ctx, held.Hold, held.Unlock, fn)
+	return held.entry.Do(ctx, held.Hold, func(ctx context.Context) error { return fn(ctx, held.Token()) })
 }
 
 // Do is RDo for writing: token is the fencing token, and Lock and RLock under
@@ -138,7 +138,7 @@ func (l *RWLock) Do(ctx context.Context, fn func(ctx context.Context, token uint
 	if err != nil {
 		return err
 	}
-	return do(ctx, held.Hold, held.Unlock, fn)
+	return held.entry.Do(ctx, held.Hold, func(ctx context.Context) error { return fn(ctx, held.Token()) })
 }
 
 // Contenders returns who holds the lock and who waits for it, in order and with

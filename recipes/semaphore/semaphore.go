@@ -98,7 +98,7 @@ func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, 
 	if err != nil {
 		return err
 	}
-	return held.do(ctx, fn)
+	return held.entry.Do(ctx, held.Hold, func(ctx context.Context) error { return fn(ctx, held.Token()) })
 }
 
 // Contenders returns who holds permits and who waits for some, in order and with

@@ -1,0 +1,70 @@
+package coord_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/mem"
+)
+
+// Closing tells holders before it tells the store, which may let the next in
+// line have what was held as soon as it knows.
+func TestHoldersAreToldBeforeTheStore(t *testing.T) {
+	for name, closing := range map[string]func(*coord.Client, *coord.Session) error{
+		"session": func(_ *coord.Client, s *coord.Session) error { return s.Close(t.Context()) },
+		"client":  func(c *coord.Client, _ *coord.Session) error { return c.Close(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := &closeWatched{Conn: mem.NewStore().Open("told")}
+			c, err := coord.New(conn, coord.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := c.Session(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			hold := coord.NewHold(t.Context(), "lock", s, 1)
+			told := make(chan error, 1)
+			conn.closing = func() { told <- hold.Context().Err() }
+			if err := closing(c, s); err != nil {
+				t.Error(err)
+			}
+			if <-told == nil {
+				t.Error("the store was told while the hold's context had not ended")
+			}
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// closeWatched calls closing when a session is closed, before the store is told.
+type closeWatched struct {
+	driver.Conn
+	closing func()
+}
+
+func (c *closeWatched) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	s, err := c.Conn.OpenSession(ctx, ttl)
+	return &closeWatchedSession{s, c}, err
+}
+
+func (c *closeWatched) Unwrap() any { return c.Conn }
+
+type closeWatchedSession struct {
+	driver.Session
+	conn *closeWatched
+}
+
+func (s *closeWatchedSession) Close(ctx context.Context) error {
+	if f := s.conn.closing; f != nil {
+		s.conn.closing = nil
+		f()
+	}
+	return s.Session.Close(ctx)
+}
