@@ -27,7 +27,7 @@ func TestHoldersAreToldBeforeTheStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			hold := coord.NewHold(t.Context(), "lock", s, 1)
+			hold := coord.NewHold(t.Context(), "lock", s, 1, nil, nil)
 			told := make(chan error, 1)
 			conn.closing = func() { told <- hold.Context().Err() }
 			if err := closing(c, s); err != nil {

@@ -10,11 +10,11 @@ import (
 // give one, of holding a lock, a permit or a leadership. Recipes embed it in
 // what they return. All methods are safe for concurrent use.
 type Hold struct {
-	what    string
-	session *Session
-	token   uint64
-	ctx     holdContext
-	cancel  context.CancelCauseFunc
+	session  *Session
+	token    uint64
+	ctx      holdContext
+	cancel   context.CancelCauseFunc
+	released Error // how the hold ends, unless it is lost
 }
 
 // holdContext ends with the session, and has the values of the ctx that the
@@ -25,6 +25,7 @@ type Hold struct {
 type holdContext struct {
 	context.Context // ends with the session or the hold; has no values
 	values          context.Context
+	key, value      any // the recipe's own
 }
 
 // Value asks the life first: package context finds its own there, which keeps
@@ -33,16 +34,21 @@ func (c *holdContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v
 	}
+	if c.key != nil && c.key == key {
+		return c.value
+	}
 	return c.values.Value(key)
 }
 
 // NewHold makes a hold that lasts while session does, or until End. It is for
 // authors of recipes; what names the thing held, for errors. Its context keeps
 // the values of ctx, but not its deadline or cancellation, for those bounded
-// the acquire.
-func NewHold(ctx context.Context, what string, session *Session, token uint64) *Hold {
-	h := &Hold{what: what, session: session, token: token}
-	h.ctx.values = ctx
+// the acquire, and has value for key, by which the recipe finds its own again;
+// key is nil or comparable, as with context.WithValue.
+func NewHold(ctx context.Context, what string, session *Session, token uint64, key, value any) *Hold {
+	h := &Hold{session: session, token: token}
+	h.released = Error{Op: what, Kind: ErrNotHeld, Err: ErrReleased}
+	h.ctx.values, h.ctx.key, h.ctx.value = ctx, key, value
 	h.ctx.Context, h.cancel = context.WithCancelCause(session.holds)
 	return h
 }
@@ -73,12 +79,12 @@ func (h *Hold) Done() <-chan struct{} { return h.ctx.Done() }
 func (h *Hold) Err() error {
 	if h.ctx.Err() == nil {
 		if err := h.session.Err(); err != nil {
-			h.cancel(lost(h.what, err))
+			h.cancel(lost(h.released.Op, err))
 		}
 	}
 	err := context.Cause(&h.ctx)
 	if shared, ok := err.(*Error); ok && shared.Op == "" { // the session's, for all that was held on it
-		return lost(h.what, shared.Err)
+		return lost(h.released.Op, shared.Err)
 	}
 	return err
 }
@@ -102,7 +108,8 @@ func (h *Hold) Session() *Session { return h.session }
 // first end counts. It is for authors of recipes.
 func (h *Hold) End(why error) {
 	if why == nil {
-		why = ErrReleased
+		h.cancel(&h.released)
+		return
 	}
-	h.cancel(lost(h.what, why))
+	h.cancel(lost(h.released.Op, why))
 }

@@ -33,6 +33,17 @@ type dir struct {
 
 func (d *dir) empty() bool { return d.head == len(d.nodes) && len(d.foreign) == 0 }
 
+// mostSpare is how many nodes an empty directory keeps room for.
+const mostSpare = 64
+
+// clear makes d, which is empty, as good as new. Its place stays.
+func (d *dir) clear() {
+	if cap(d.nodes) > mostSpare {
+		d.nodes = nil
+	}
+	*d = dir{at: d.at, nodes: d.nodes[:0]}
+}
+
 // add puts n at the end of the line. Its Seq is the greatest.
 func (d *dir) add(n *node) { d.nodes = append(d.nodes, n) }
 

@@ -18,6 +18,8 @@ type Store struct {
 	onLeft   func() // called, without the lock, when a Conn has closed; may be nil; set once at the start
 
 	observers map[place]map[*observer]struct{} // that are set
+
+	spare *dir // the last that became empty, for the next that is needed; or nil
 }
 
 // node is a node as the store has it.
@@ -199,7 +201,10 @@ func (st *Store) delete(r change) (struct{}, error) {
 func (st *Store) dirLocked(at place) *dir {
 	d := st.dirs[at]
 	if d == nil {
-		d = &dir{at: at}
+		if d, st.spare = st.spare, nil; d == nil {
+			d = new(dir)
+		}
+		d.at = at
 		st.dirs[at] = d
 	}
 	return d
@@ -227,5 +232,7 @@ func (st *Store) removeLocked(n *node) {
 func (st *Store) tidyLocked(d *dir) {
 	if d.empty() {
 		delete(st.dirs, d.at)
+		d.clear()
+		st.spare = d
 	}
 }

@@ -12,11 +12,6 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// guardDelay is how long an entry stands before it is watched for being
-// deleted by somebody else. Most locks are held for less and never pay for the
-// watch; an operator who evicts a holder can wait that long.
-const guardDelay = 100 * time.Millisecond
-
 // Entry is a place in the line, from the joining until the node is surely gone
 // from the store.
 type Entry struct {
@@ -35,12 +30,12 @@ type Entry struct {
 	// that nothing is left ahead of it.
 	granted atomic.Bool
 
-	// gone is closed once the node is surely not in the store any more,
-	// because a delete was acknowledged or its disappearance was seen.
-	gone chan struct{}
+	// guarding is the entry's place among those to be watched.
+	guarding guarding
 
 	mu        sync.Mutex
-	guard     *time.Timer
+	gone      latch              // the node is surely not in the store any more: a delete was acknowledged, or it was seen
+	guarded   bool               // startGuard was called
 	interrupt context.CancelFunc // ends the guard
 	wake      context.CancelFunc // ends the wait for another entry, if one is under way
 	leaving   bool
@@ -50,6 +45,7 @@ type Entry struct {
 	traded    bool          // another entry stands in for it
 	writing   chan struct{} // held by who writes the entry's value; made when it is first needed
 	holds     []*coord.Hold
+	one       [1]*coord.Hold // holds, at first
 }
 
 // Node is the entry's node.
@@ -60,34 +56,6 @@ func (e *Entry) Waited() bool { return e.waited }
 
 // Session is the session that the entry is bound to.
 func (e *Entry) Session() *coord.Session { return e.session }
-
-// startGuard lets the entry be watched from guardDelay on.
-func (e *Entry) startGuard() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.guard != nil || e.leaving {
-		return
-	}
-	e.guard = time.AfterFunc(guardDelay, func() { e.session.Go(e.watchOwn) })
-}
-
-// watchOwn waits for the entry's own deletion until the entry leaves.
-func (e *Entry) watchOwn(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	e.mu.Lock()
-	if e.leaving {
-		e.mu.Unlock()
-		return
-	}
-	e.interrupt = cancel
-	e.mu.Unlock()
-	if persist(ctx, e.queue.client, func(ctx context.Context) error {
-		return e.session.Driver().WaitDelete(ctx, e.node)
-	}) {
-		e.vanishUnasked()
-	}
-}
 
 // vanishUnasked ends an entry that was seen to be gone without our doing. Was
 // it removed, or has the store ended the session, which we would hear of with
@@ -128,10 +96,8 @@ func (e *Entry) vanishUnasked() {
 func (e *Entry) vanish(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	select {
-	case <-e.gone:
+	if e.gone.set {
 		return
-	default:
 	}
 	if why != nil && !e.leaving {
 		e.removed = why
@@ -146,13 +112,13 @@ func (e *Entry) vanish(why error) {
 	if !e.probing {
 		e.roster.leave(e)
 	}
-	close(e.gone)
+	e.gone.close()
 }
 
 func (e *Entry) stopLocked() {
 	e.leaving = true
-	if e.guard != nil {
-		e.guard.Stop()
+	if e.guarded {
+		e.roster.guards.leave(e)
 	}
 	if e.interrupt != nil {
 		e.interrupt()
@@ -205,13 +171,14 @@ func (e *Entry) Leave(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", errGoesOn, err)
 		}
 	}
+	gone := e.whenGone()
 	select {
-	case <-e.gone: // whatever else has ended since
+	case <-gone: // whatever else has ended since
 		return nil
 	default:
 	}
 	select {
-	case <-e.gone:
+	case <-gone:
 		return nil
 	case <-e.session.Done(): // the store removes the node
 		return e.session.Err()

@@ -21,8 +21,7 @@ type heldKey struct {
 // last of its holds is released. The hold's context carries the entry, for
 // Reenter, and the values of ctx.
 func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
-	ctx = context.WithValue(ctx, heldKey{e.queue.client, e.queue.dir}, e)
-	h := coord.NewHold(ctx, e.queue.what, e.session, e.token)
+	h := coord.NewHold(ctx, e.queue.what, e.session, e.token, e.queue.held, e)
 	if err := e.over(); err != nil {
 		h.End(err)
 		return nil, h.Err()
@@ -37,6 +36,9 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 		h.End(nil)
 		return nil, h.Err()
 	}
+	if e.holds == nil {
+		e.holds = e.one[:0]
+	}
 	e.holds = append(e.holds, h)
 	return h, nil
 }
@@ -44,7 +46,7 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 // Entered returns the entry that ctx was handed out for, if there is one on this
 // queue and it was not released: what Reenter would enter again.
 func (q *Queue) Entered(ctx context.Context) *Entry {
-	e, _ := ctx.Value(heldKey{q.client, q.dir}).(*Entry)
+	e, _ := ctx.Value(q.held).(*Entry)
 	if e == nil {
 		return nil
 	}

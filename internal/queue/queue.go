@@ -21,6 +21,7 @@ type Queue struct {
 	what    string         // the recipe's kind and name, for people
 	dir     string
 	asks    string // the directory of those who ask an entry to leave
+	held    any    // the heldKey of the line's entries
 	rule    Rule
 	byName  bool // the rule does not look at data
 	encoder encoder
@@ -37,6 +38,7 @@ func New(client *coord.Client, kind, name string, rule Rule, opts []coord.Recipe
 	q := &Queue{client: client, session: o.Session, what: fmt.Sprintf("%s %.64q", kind, name), rule: rule, encoder: newEncoder(client.Owner())}
 	q.dir, q.err = coord.Dir(kind, name)
 	q.asks, _ = coord.Dir(kind+askSuffix, name) // valid if the other is
+	q.held = heldKey{client, q.dir}
 	if o.Session != nil && o.Session.Client() != client {
 		q.err = fmt.Errorf("%w session: it belongs to another client", coord.ErrInvalid)
 	}
@@ -209,7 +211,7 @@ func (q *Queue) sessionFor(ctx context.Context) (*coord.Session, error) {
 func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Request) (*Entry, []driver.Node, error) {
 	r := rosterOf(s)
 	e := &Entry{queue: q, session: s, roster: r, dir: dir, slot: r.take(dir), since: time.Now(),
-		place: req.inPlaceOf, gone: make(chan struct{})}
+		place: req.inPlaceOf}
 	id, data := slotID(req.Kind, e.slot), q.encoder.encode(e.since, req)
 	var nodes []driver.Node
 	certain := true // that a failed create has left nothing

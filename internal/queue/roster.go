@@ -12,15 +12,17 @@ import (
 // predecessor is in the same process hears from it directly.
 type roster struct {
 	mu      sync.Mutex
-	slots   map[string]*slots // by directory
+	slots   map[string]slots  // by directory
 	entries map[string]*Entry // by the node's Key
+
+	guards guards // has its own lock
 }
 
 type rosterKey struct{}
 
 func rosterOf(s *coord.Session) *roster {
 	return s.Local(rosterKey{}, func() any {
-		return &roster{slots: make(map[string]*slots), entries: make(map[string]*Entry)}
+		return &roster{slots: make(map[string]slots), entries: make(map[string]*Entry)}
 	}).(*roster)
 }
 
@@ -37,19 +39,16 @@ type slots struct {
 func (r *roster) take(dir string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.slots[dir]
-	if s == nil {
-		s = &slots{}
-		r.slots[dir] = s
+	s := r.slots[dir] // the zero slots, if none is out
+	slot := s.next
+	if n := len(s.free); n > 0 {
+		slot, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		s.next++
 	}
 	s.used++
-	if n := len(s.free); n > 0 {
-		slot := s.free[n-1]
-		s.free = s.free[:n-1]
-		return slot
-	}
-	s.next++
-	return s.next - 1
+	r.slots[dir] = s
+	return slot
 }
 
 // give returns a slot once no entry is left in it and none can appear.
@@ -66,6 +65,7 @@ func (r *roster) giveLocked(dir string, slot int) {
 		return
 	}
 	s.free = append(s.free, slot)
+	r.slots[dir] = s
 }
 
 // enter makes e known to those who come behind it.

@@ -132,7 +132,7 @@ func (e *Entry) whyGone(ctx context.Context) error {
 		return e.session.Err()
 	}
 	select {
-	case <-e.gone:
+	case <-e.whenGone():
 		return e.over()
 	case <-e.session.Done():
 		return e.session.Err()
@@ -190,12 +190,12 @@ func (e *Entry) wakeWith(cancel context.CancelFunc) {
 func (e *Entry) outliveLocal(ctx context.Context, v Verdict, p *Entry) (bool, error) {
 	e.startGuard()
 	select {
-	case <-p.gone:
+	case <-p.whenGone():
 		// p sets granted before it can leave. If somebody else removed it, our
 		// own may be gone with it: then look. If it was traded, something stands
 		// in its place.
 		return p.wasRemoved() == nil && (v.Last || v.Exclusive && p.granted.Load() && !p.wasTraded()), nil
-	case <-e.gone: // deleted by somebody else: e does not leave while it waits
+	case <-e.whenGone(): // deleted by somebody else: e does not leave while it waits
 		return false, e.over()
 	case <-e.session.Done():
 		return false, e.session.Err()

@@ -14,7 +14,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -72,6 +74,10 @@ type Lease struct {
 	done chan struct{}      // closed when the lease ends
 	idle chan struct{}      // closed when the renewing goroutine has returned
 
+	// proved is how long after cfg.Sent the lease can be proved, and less than
+	// that once it has ended: Err is asked before and after whatever is done.
+	proved atomic.Int64
+
 	mu       sync.Mutex
 	sent     []time.Time // when the acknowledged renewals were sent, the oldest first; the first counts
 	heard    time.Time   // when the last of them came in
@@ -90,7 +96,7 @@ func Keep(cfg Config) *Lease {
 	l := &Lease{cfg: cfg, stop: stop, done: make(chan struct{}), idle: make(chan struct{})}
 	l.mu.Lock()
 	l.sent = []time.Time{cfg.Sent}
-	l.deadline = cfg.Sent.Add(cfg.TTL - Margin(cfg.TTL))
+	l.proveLocked(cfg.Sent)
 	l.timer = time.AfterFunc(time.Until(l.deadline), func() { _ = l.Err() })
 	l.mu.Unlock()
 	go l.renew(ctx)
@@ -104,6 +110,9 @@ func (l *Lease) Done() <-chan struct{} { return l.done }
 // asks the clock, so it is right also when the process was paused and its
 // timers have not run yet.
 func (l *Lease) Err() error {
+	if time.Since(l.cfg.Sent) < time.Duration(l.proved.Load()) {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil && !time.Now().Before(l.deadline) {
@@ -111,6 +120,12 @@ func (l *Lease) Err() error {
 		l.endLocked(&driver.Error{Op: "keepalive", Store: l.cfg.Store, Key: l.cfg.Session, Kind: driver.ErrSessionLost, Err: unproved})
 	}
 	return l.err
+}
+
+// proveLocked sets the deadline by the sending of the renewal that counts.
+func (l *Lease) proveLocked(sent time.Time) {
+	l.deadline = sent.Add(l.cfg.TTL - Margin(l.cfg.TTL))
+	l.proved.Store(int64(l.deadline.Sub(l.cfg.Sent)))
 }
 
 // Deadline is the time until which the lease can be proved as of now. It moves
@@ -132,6 +147,7 @@ func (l *Lease) End(why error) {
 
 func (l *Lease) endLocked(why error) {
 	l.err = why
+	l.proved.Store(math.MinInt64)
 	l.timer.Stop()
 	l.stop()
 	close(l.done)
@@ -217,7 +233,7 @@ func (l *Lease) acknowledged(sent time.Time) bool {
 	if n := len(l.sent) - 1 - l.cfg.Discount; n > 0 {
 		l.sent = append(l.sent[:0], l.sent[n:]...)
 	}
-	l.deadline = l.sent[0].Add(l.cfg.TTL - Margin(l.cfg.TTL))
+	l.proveLocked(l.sent[0])
 	l.timer.Reset(time.Until(l.deadline))
 	return true
 }

@@ -1,0 +1,118 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// guardDelay is how long an entry stands before it is watched for being
+// deleted by somebody else. Most locks are held for less and never pay for the
+// watch; an operator who evicts a holder can wait that long.
+const guardDelay = 100 * time.Millisecond
+
+// guards are the entries of a session that have not stood for guardDelay yet.
+// They come and go by the microsecond, so there is one timer for all, which is
+// not stopped when the last has left.
+type guards struct {
+	mu          sync.Mutex
+	first, last *Entry // in the order in which they are due
+	timer       *time.Timer
+	set         bool // the timer is to run
+}
+
+// guarding is an entry's place among the guards, whose lock guards it.
+type guarding struct {
+	listed     bool
+	due        time.Time
+	prev, next *Entry
+}
+
+// join has e watched from guardDelay on, unless it leaves before.
+func (g *guards) join(e *Entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e.guarding = guarding{listed: true, due: time.Now().Add(guardDelay), prev: g.last}
+	if g.last == nil {
+		g.first = e
+	} else {
+		g.last.guarding.next = e
+	}
+	g.last = e
+	switch {
+	case g.set:
+	case g.timer == nil:
+		g.timer = time.AfterFunc(guardDelay, g.mount)
+	default:
+		g.timer.Reset(guardDelay)
+	}
+	g.set = true
+}
+
+// leave is the reverse of join, also if e is not there any more.
+func (g *guards) leave(e *Entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leaveLocked(e)
+}
+
+func (g *guards) leaveLocked(e *Entry) {
+	at := e.guarding
+	if !at.listed {
+		return
+	}
+	if at.prev == nil {
+		g.first = at.next
+	} else {
+		at.prev.guarding.next = at.next
+	}
+	if at.next == nil {
+		g.last = at.prev
+	} else {
+		at.next.guarding.prev = at.prev
+	}
+	e.guarding = guarding{}
+}
+
+// mount starts to watch those that are due.
+func (g *guards) mount() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	for g.first != nil && !g.first.guarding.due.After(now) {
+		e := g.first
+		g.leaveLocked(e)
+		e.session.Go(e.watchOwn)
+	}
+	if g.set = g.first != nil; g.set {
+		g.timer.Reset(g.first.guarding.due.Sub(now))
+	}
+}
+
+// startGuard lets the entry be watched from guardDelay on.
+func (e *Entry) startGuard() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.guarded && !e.leaving {
+		e.guarded = true
+		e.roster.guards.join(e)
+	}
+}
+
+// watchOwn waits for the entry's own deletion until the entry leaves.
+func (e *Entry) watchOwn(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.mu.Lock()
+	if e.leaving {
+		e.mu.Unlock()
+		return
+	}
+	e.interrupt = cancel
+	e.mu.Unlock()
+	if persist(ctx, e.queue.client, func(ctx context.Context) error {
+		return e.session.Driver().WaitDelete(ctx, e.node)
+	}) {
+		e.vanishUnasked()
+	}
+}
