@@ -183,10 +183,7 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool
 		return n, nil, false, failed(o, nil, fmt.Errorf("the store made %q, which is no node's name", m.base))
 	}
 	if !slices.Contains(m.listing.names, m.base) {
-		m.listing, err = call(ctx, s.link, o, func(lib *gozk.Conn) (listing, error) {
-			ls := children(lib, path)
-			return ls, ls.err
-		})
+		m.listing, err = s.link.children(ctx, o, path)
 		if errors.Is(err, gozk.ErrNoNode) || err == nil && !slices.Contains(m.listing.names, m.base) {
 			return n, nil, false, nil
 		}

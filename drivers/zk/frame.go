@@ -11,6 +11,12 @@ func message(parts ...any) []byte {
 			b = binary.BigEndian.AppendUint32(b, uint32(int32(p)))
 		case int32:
 			b = binary.BigEndian.AppendUint32(b, uint32(p))
+		case bool:
+			var set byte
+			if p {
+				set = 1
+			}
+			b = append(b, set)
 		case string:
 			b = append(binary.BigEndian.AppendUint32(b, uint32(len(p))), p...)
 		}
@@ -25,6 +31,9 @@ type scanner struct {
 	head []byte // what there is of it
 	rest int    // bytes of the message behind its head
 }
+
+// between reports whether a message has ended and the next not begun.
+func (s *scanner) between() bool { return s.rest == 0 && len(s.head) == 0 }
 
 const headLength = 4 + 4 + 8 + 4
 

@@ -16,6 +16,8 @@ type listing struct {
 	names []string
 	stat  gozk.Stat
 	err   error
+
+	shared bool // the names are parts of one string, which who keeps one does not want to keep
 }
 
 func children(c *gozk.Conn, path string) listing {
@@ -26,13 +28,23 @@ func children(c *gozk.Conn, path string) listing {
 	return listing{names: names, stat: *stat}
 }
 
+// children makes one attempt to read the names in a directory.
+func (l *link) children(ctx context.Context, o op, path string) (listing, error) {
+	return call(ctx, l, o, func(lib *gozk.Conn) (listing, error) {
+		ls := children(lib, path)
+		return ls, ls.err
+	})
+}
+
 // list lists a directory as one server sees it, with data or, if byName, without.
 func (c *conn) list(ctx context.Context, l *link, o op, dir string, byName bool) (nodes []driver.Node, err error) {
 	err = settled(o, func() error {
-		ls, err := call(ctx, l, o, func(lib *gozk.Conn) (listing, error) {
-			ls := children(lib, c.dir(dir))
-			return ls, ls.err
-		})
+		var ls listing
+		if path := c.dir(dir); byName {
+			ls, err = l.names(ctx, o, path)
+		} else {
+			ls, err = l.children(ctx, o, path)
+		}
 		if err == nil {
 			nodes, err = c.line(ctx, l, o, dir, ls, nil, byName)
 		}

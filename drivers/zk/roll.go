@@ -3,6 +3,7 @@ package zk
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -45,6 +46,9 @@ func (r *roll) call(c *conn, dir string, ls listing) ([]driver.Node, bool) {
 			there[i] = true
 			first, end, found = min(first, i), max(end, i+1), found+1
 			continue
+		}
+		if ls.shared {
+			base = strings.Clone(base)
 		}
 		n, ok := parseName(base)
 		if !ok || r.isForeign(base) {
@@ -117,6 +121,9 @@ func (r *roll) parse(ls listing) (names []name, bases []string) {
 	r.advance(ls)
 	names, bases = make([]name, 0, len(ls.names)), make([]string, 0, len(ls.names))
 	for _, base := range ls.names {
+		if ls.shared {
+			base = strings.Clone(base)
+		}
 		if n, ok := parseName(base); ok && !r.isForeign(base) {
 			names, bases = append(names, n), append(bases, base)
 		}
@@ -137,7 +144,7 @@ func (r *roll) advance(ls listing) {
 	still := make(map[string]struct{})
 	for _, base := range ls.names {
 		if r.isForeign(base) {
-			still[base] = struct{}{}
+			still[strings.Clone(base)] = struct{}{}
 		}
 	}
 	r.foreign = still

@@ -20,6 +20,7 @@ type tap struct {
 	count     map[string]int // of requests, by operation
 	passwords map[int64][]byte
 	locals    map[string]bool // addresses of the connections on this side
+	seen      int64           // the zxid that the last request for a session named
 	also      *tap            // is told the passwords too; nil: nobody
 	step      func(c *tapped, op int32, frame []byte) bool
 }
@@ -86,6 +87,9 @@ type tapped struct {
 func (c *tapped) Write(b []byte) (int, error) {
 	if !c.opened {
 		c.opened = true
+		c.tap.mu.Lock()
+		c.tap.seen = int64(binary.BigEndian.Uint64(b[8:]))
+		c.tap.mu.Unlock()
 		return c.Conn.Write(b)
 	}
 	op := int32(binary.BigEndian.Uint32(b[8:]))

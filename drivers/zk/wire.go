@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ import (
 //     again after each reconnect, with a race on the zxid it has seen.
 //   - It holds back the pings of a link that is retired, so that the store ends
 //     the session when its timeout has passed.
+//   - It reads long lists of names (see names), which the library is slow at.
 //   - It tells when the server said something last, and when all that it said
 //     has been handed on.
 type wire struct {
@@ -44,6 +46,7 @@ type wire struct {
 	greeted bool
 	first   []byte // what is left of the answer to the handshake
 	frames  scanner
+	asks    asks
 
 	heard atomic.Int64 // when something was read last, as time since opened
 	hurry *time.Timer  // ends a handshake that takes too long
@@ -87,7 +90,9 @@ func newWire(l *link, conn net.Conn, host string, limit time.Duration) *wire {
 // Close implements net.Conn.
 func (w *wire) Close() error {
 	w.hurry.Stop()
-	return w.Conn.Close()
+	err := w.Conn.Close()
+	w.asks.close()
+	return err
 }
 
 // drop has the library connect anew. w may be nil.
@@ -109,7 +114,7 @@ func (w *wire) Write(b []byte) (int, error) {
 		w.link.mu.Lock()
 		w.link.asked = true
 		w.link.mu.Unlock()
-		if _, err := w.Conn.Write(append(b[:len(b):len(b)], w.credentials()...)); err != nil {
+		if _, err := w.Conn.Write(append(w.handshake(b), w.credentials()...)); err != nil {
 			return 0, err
 		}
 		return len(b), nil
@@ -134,6 +139,18 @@ func (w *wire) Write(b []byte) (int, error) {
 // wants reports whether a read is to set a watch.
 func (w *wire) wants(op int32, path string) bool {
 	return op == opGetChildren2 && w.link.watches.wants(path, w) || w.link.sights.wants(path)
+}
+
+// handshake is the library's request for a session: its version, the last zxid
+// that the session has seen, so that it gets to no server that is behind that,
+// and more. The library knows nothing of what was asked for without it.
+func (w *wire) handshake(b []byte) []byte {
+	b = slices.Clone(b)
+	if len(b) >= 16 {
+		seen := int64(binary.BigEndian.Uint64(b[8:]))
+		binary.BigEndian.PutUint64(b[8:], uint64(max(seen, w.link.zxid.Load())))
+	}
+	return b
 }
 
 // credentials is the message that says who we are, if we are somebody.
@@ -196,9 +213,11 @@ func (w *wire) Read(b []byte) (int, error) {
 		w.first = w.first[n:]
 		return n, nil
 	}
+	if err := w.intercept(); err != nil {
+		return 0, err
+	}
 	if w.in.Buffered() == 0 {
-		w.link.watches.probed(w, w.answers) // all that came has been handed on
-		w.link.watches.tell()
+		w.caughtUp()
 	}
 	n, err := w.in.Read(b)
 	if n > 0 {
@@ -206,6 +225,12 @@ func (w *wire) Read(b []byte) (int, error) {
 		w.frames.scan(b[:n])
 	}
 	return n, err
+}
+
+// caughtUp is called when all that came has been handed on.
+func (w *wire) caughtUp() {
+	w.link.watches.probed(w, w.answers)
+	w.link.watches.tell()
 }
 
 // errStranger is never seen unless a server is not one.

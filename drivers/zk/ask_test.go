@@ -1,0 +1,154 @@
+package zk
+
+import (
+	"encoding/binary"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// answerOf is the answer to a request for the names in a directory.
+func answerOf(names []string, stat gozk.Stat) []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(names)))
+	for _, n := range names {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(n))), n...)
+	}
+	long := func(n int64) { b = binary.BigEndian.AppendUint64(b, uint64(n)) }
+	short := func(n int32) { b = binary.BigEndian.AppendUint32(b, uint32(n)) }
+	long(stat.Czxid)
+	long(stat.Mzxid)
+	long(stat.Ctime)
+	long(stat.Mtime)
+	short(stat.Version)
+	short(stat.Cversion)
+	short(stat.Aversion)
+	long(stat.EphemeralOwner)
+	short(stat.DataLength)
+	short(stat.NumChildren)
+	long(stat.Pzxid)
+	return b
+}
+
+func TestReadListing(t *testing.T) {
+	stat := gozk.Stat{Czxid: 1 << 40, Mzxid: 2, Ctime: 3, Mtime: 4, Version: 5, Cversion: -6, Aversion: 7,
+		EphemeralOwner: -8, DataLength: 9, NumChildren: 3, Pzxid: 10}
+	for _, names := range [][]string{{}, {"a"}, {"first", "", strings.Repeat("third", 1000)}} {
+		whole := answerOf(names, stat)
+		ls, ok := readListing(whole)
+		if !ok || ls.stat != stat || !slices.Equal(ls.names, names) {
+			t.Errorf("read %v, %v; want %v with %v", ls, ok, names, stat)
+		}
+		for n := range whole {
+			if ls, ok := readListing(whole[:n]); ok {
+				t.Errorf("of %d bytes of %d read %v", n, len(whole), ls)
+			}
+		}
+		if _, ok := readListing(append(whole, 0)); ok {
+			t.Error("read an answer that is too long")
+		}
+	}
+	for _, count := range []uint32{1 << 31, 1<<31 - 1, 1<<32 - 1} {
+		if ls, ok := readListing(binary.BigEndian.AppendUint32(nil, count)); ok {
+			t.Errorf("of %d names without any read %v", int32(count), ls)
+		}
+	}
+}
+
+func TestAsks(t *testing.T) {
+	var a asks
+	first, one := a.begin()
+	second, two := a.begin()
+	third, three := a.begin()
+	a.answered(second, []byte("2"))
+	a.answered(second, []byte("again"))
+	a.answered(first, nil)
+	a.end(third)
+	a.answered(third, []byte("late"))
+	fourth, four := a.begin()
+	a.close()
+	a.answered(fourth, []byte("later"))
+	_, fifth := a.begin()
+	if body, ok := <-two; string(body) != "2" || !ok {
+		t.Errorf("the answer is %q, %v", body, ok)
+	}
+	for i, c := range []<-chan []byte{one, four, fifth} {
+		if body, ok := <-c; ok {
+			t.Errorf("%d: an answer where there is none: %q", i, body)
+		}
+	}
+	select {
+	case body := <-three:
+		t.Errorf("whoever has gone is told %q", body)
+	default:
+	}
+}
+
+// The numbers of requests begin again before they are those of the library.
+func TestAsksBeginAgain(t *testing.T) {
+	a := asks{last: lastAsk + 1}
+	for _, want := range []int32{lastAsk, firstAsk, firstAsk - 1} {
+		if xid, _ := a.begin(); xid != want {
+			t.Errorf("xid %d; want %d", xid, want)
+		}
+	}
+}
+
+// A connection that breaks under a request for names is an error of a kind that is
+// tried again, if it is one.
+func TestNamesWhenTheConnectionBreaks(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.create(s, "d", "0")
+	f.tap.intercept(func(c *tapped, op int32, _ []byte) bool {
+		if op != opGetChildren2 {
+			return false
+		}
+		f.tap.intercept(nil)
+		_ = c.Close()
+		return true
+	})
+	var nodes []driver.Node
+	eventually(t, "a list by the next connection", func() bool {
+		var err error
+		nodes, err = s.ListNames(within(t), "d")
+		if err != nil && !driver.Transient(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	if len(nodes) != 1 {
+		t.Errorf("listed %v", nodes)
+	}
+}
+
+// A session that was shown a state of the store gets to no server that is behind
+// that, though the library knows nothing of it.
+func TestSeenByNames(t *testing.T) {
+	f := start(t)
+	other := f.peer()
+	s, o := f.open(long), other.open(long)
+	other.create(o, "d", "0")
+	nodes, err := s.ListNames(within(t), "d")
+	must(t, err)
+	var broken net.Conn
+	f.tap.intercept(func(c *tapped, op int32, _ []byte) bool {
+		f.tap.intercept(nil)
+		broken = c
+		_ = c.Close()
+		return true
+	})
+	eventually(t, "a list by the next connection", func() bool {
+		_, err := s.List(within(t), "d")
+		return err == nil && broken != nil
+	})
+	f.tap.mu.Lock()
+	defer f.tap.mu.Unlock()
+	if f.tap.seen < int64(nodes[0].Version) {
+		t.Errorf("asked for the session with zxid %d; it had seen %d", f.tap.seen, nodes[0].Version)
+	}
+}
