@@ -86,7 +86,7 @@ func TestVerdict(t *testing.T) {
 			l := testLedger(t)
 			timeline := &timeline{out: io.Discard, next: make(chan struct{})}
 			for _, g := range c.grants {
-				hold := coord.NewHold(t.Context(), "lock", session, g.token)
+				hold := coord.NewHold(t.Context(), "lock", session, g.token, nil, nil)
 				defer hold.End(nil)
 				timeline.granted("somebody", hold)
 				if g.ends {
