@@ -94,6 +94,9 @@ func (h *Hold) Err() error {
 // the hold's context. The caller calls cancel when the work is done.
 func (h *Hold) Within(ctx context.Context) (work context.Context, cancel context.CancelFunc) {
 	work, end := context.WithCancelCause(h.Context())
+	if over := driver.ContextError(ctx); over != nil { // AfterFunc would end it, and a moment later
+		end(over)
+	}
 	stop := context.AfterFunc(ctx, func() { end(driver.ContextError(ctx)) })
 	return work, func() {
 		stop()

@@ -32,7 +32,7 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 		h.End(e.removed)
 		return nil, h.Err()
 	}
-	if e.leaving { // the last of its holds was released in this moment
+	if e.released || e.leaving { // the last of its holds was released in this moment
 		h.End(nil)
 		return nil, h.Err()
 	}

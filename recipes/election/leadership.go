@@ -31,8 +31,10 @@ func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
 	if over := l.Err(); over != nil {
 		return l.fail("proclaim", over)
 	}
-	work, cancel := l.Within(ctx)
+	// Of ctx, and not of the leadership: if ctx ends, the error says how.
+	work, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(l.Context(), cancel)()
 	err := l.entry.Write(work, poster{elected, value}.encode())
 	if err == nil {
 		return nil

@@ -120,9 +120,10 @@ func (r *runner) hopeless(err error) bool {
 // stopped is what Run returns when ctx has ended and err is what came of it.
 func stopped(ctx context.Context, err error) error { return with(driver.ContextError(ctx), err) }
 
-// with adds err to why, unless why says it all.
+// with adds err to why, unless why says it all. A function that returns its ctx's
+// error adds nothing.
 func with(why, err error) error {
-	if err == nil || errors.Is(why, err) {
+	if err == nil || err == context.Canceled || errors.Is(why, err) {
 		return why
 	}
 	return errors.Join(why, err)
