@@ -1,10 +1,14 @@
 GO      ?= go
 REPORTS := $(CURDIR)/.reports
-MODULES := . internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
+MODULES := . bench internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
 LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
+BENCH_LOCAL := ./stats ./report ./targets ./wire ./work ./chart
+TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
+# What microbenchmarks are compared with; `make bench-micro MICRO_SAVE=1` replaces it.
+MICRO   := bench/results/micro.txt
 
-.PHONY: demo test check soak servers fmt
+.PHONY: demo test check soak servers bench bench-short bench-micro fmt
 
 ## demo: several workers contend for one lock, on the embedded store
 demo:
@@ -29,12 +33,30 @@ check:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 	$(GO) vet ./...
-	$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
+	$(TOOL) staticcheck ./...
 	$(GO) test -race $(LOCAL)
+	cd bench && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test -race $(BENCH_LOCAL)
 
 ## soak: the fault trials and hammers, again and again
 soak: servers
 	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/... ./internal/storetest
+
+## bench: coordkit beside the locks of the stores' own clients, on one server and
+## on three; writes bench/results, and takes more than an hour
+bench: servers
+	cd bench && $(GO) run . -members 1,3 -out results
+
+## bench-short: the same with few and short turns, on one server; within 5 minutes
+bench-short: servers
+	cd bench && $(GO) run . -short -pairs 2 -out results/short
+
+## bench-micro: what a lock costs in the client alone, compared with the saved run
+bench-micro:
+	@mkdir -p $(REPORTS)
+	cd bench && $(GO) test -run='^$$' -bench=. -benchmem -count=6 ./micro >$(REPORTS)/micro.txt || { cat $(REPORTS)/micro.txt; exit 1; }
+	@test -e $(MICRO) || { mkdir -p $(dir $(MICRO)); cp $(REPORTS)/micro.txt $(MICRO); }
+	$(TOOL) benchstat saved=$(MICRO) now=$(REPORTS)/micro.txt
+	@if test -n "$(MICRO_SAVE)"; then cp $(REPORTS)/micro.txt $(MICRO); fi
 
 fmt:
 	gofmt -w .

@@ -30,10 +30,13 @@ var layers = map[string][]string{
 	"conformance/internal":         {"conformance", "drivers/mem", "coord/driver", "coord/driver/lease"},
 	"conformance/internal/subject": {"coord", "recipes"},
 	"conformance/internal/broken":  {"conformance/internal/subject", "coord", "coord/driver", "internal/queue", "recipes"},
+	"internal/recipetest":          {"internal/queue", "coord", "coord/driver", "drivers/mem"},
 	"internal/testserver":          {"internal/testserver"},
 	"internal/report":              {"internal/report"},
 	"internal/storetest":           {},
 	"examples":                     {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},
+	"examples/slate":               {"examples/slate/slated", "coord/driver", "coord/driver/lease"},
+	"examples/slate/slated":        {},
 }
 
 // goFile is a file of the module, parsed. Nested modules are not part of it.

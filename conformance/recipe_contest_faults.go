@@ -99,11 +99,11 @@ func contestRemovedDir(d duel) {
 	waiter := d.join(d.ctx, "the waiter in the removed directory", d.other(b), 2)
 	d.removeDir(d.dir())
 	d.ends(held, "the holder in the removed directory", coord.ErrRemoved)
-	if _, ok := driver.As[driver.AnyWaiter](held.Session().Driver()); ok {
+	if _, ok := driver.As[driver.AnyWaiter](held.Session().Driver()); ok && b.Caps().Has(driver.CapWaitFirst) {
 		d.fails(waiter, coord.ErrRemoved)
 	} else if d.within(d.patience(), waiter.over) && waiter.err == nil {
-		// Who can wait for one node only cannot tell that from a grant, and is
-		// told soon after.
+		// Who cannot wait for the first of two nodes cannot tell that from a grant,
+		// and is told soon after.
 		d.ends(waiter.hold, "the waiter in the removed directory", coord.ErrRemoved)
 	} else {
 		d.fails(waiter, coord.ErrRemoved)

@@ -21,8 +21,8 @@ func errorRules() []Rule {
 		},
 		{
 			ID:    "E2",
-			Text:  "ErrUnavailable is returned only when the call surely had no effect.",
-			Cases: effectCases(),
+			Text:  "ErrUnavailable is returned only when the call surely had no effect, and no error Is both that and ErrUncertain.",
+			Cases: append(effectCases(), kindCases()...),
 		},
 		{
 			ID:    "E3",

@@ -163,6 +163,16 @@ func (t *Trial) returns(w *anyWaiting, index int, after string) {
 	}
 }
 
+// returnsAny wants the wait to end with an index below n.
+func (t *Trial) returnsAny(w *anyWaiting, n int, after string) {
+	if !t.within(t.patience(), w.done) {
+		t.Fatalf("WaitAny has not returned %v after %s", t.patience(), after)
+	}
+	if w.err != nil || w.index < 0 || w.index >= n {
+		t.Fatalf("WaitAny returned %d and %s after %s; want one of %d", w.index, errorOf(w.err), after, n)
+	}
+}
+
 func waitsAnyOfThree(t *Trial) {
 	s, owner := t.Session(), t.Session()
 	for i := range 3 {
@@ -187,15 +197,23 @@ func waitsAnyGone(t *Trial) {
 	t.returns(t.waitAny(s, first, gone), 1, "one of two nodes was gone before, and a later node had its name")
 }
 
-// waitsAnyRemoved empties the directory: the first of the nodes in the order
-// given is the one to be told, whatever their order in the line.
+// waitsAnyRemoved empties the directory: one of the nodes is to be told, and with
+// CapWaitFirst the first in the order given, whatever their order in the line.
 func waitsAnyRemoved(t *Trial) {
 	s, owner := t.Session(), t.Session()
 	first, second, third := t.Create(owner, dir, "0"), t.Create(owner, dir, "1"), t.Create(owner, dir, "2")
 	up, down := t.waitAny(s, first, second, third), t.waitAny(s, third, first)
 	t.removeDir(dir)
-	t.returns(up, 0, "three nodes were removed with their directory")
-	t.returns(down, 0, "two nodes, the later one given first, were removed with their directory")
+	if t.Open().Caps().Has(driver.CapWaitFirst) {
+		t.returns(up, 0, "three nodes were removed with their directory")
+		t.returns(down, 0, "two nodes, the later one given first, were removed with their directory")
+		return
+	}
+	t.returnsAny(up, 3, "three nodes were removed with their directory")
+	t.returnsAny(down, 2, "two nodes were removed with their directory")
+	for i, n := range []driver.Node{first, second, third} {
+		t.returns(t.waitAny(s, n), 0, fmt.Sprintf("node %d was removed before", i))
+	}
 }
 
 func waitsAnyBlocked(t *Trial) {
@@ -252,6 +270,9 @@ func capsAgree(t *Trial) {
 		if caps.Has(o.cap) != o.has {
 			t.Fatalf("Caps has %v: %v; %s it: %v", o.cap, caps.Has(o.cap), o.who, o.has)
 		}
+	}
+	if caps.Has(driver.CapWaitFirst) && !waiter {
+		t.Fatalf("Caps has %v, which says how WaitAny is, and its sessions implement it: false", driver.CapWaitFirst)
 	}
 	if again := t.Open().Caps(); again != caps || c.Caps() != caps {
 		t.Fatalf("Caps is %q, later %q, and %q on another connection", caps, c.Caps(), again)

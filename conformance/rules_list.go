@@ -13,11 +13,11 @@ func listRules() []Rule {
 	return []Rule{
 		{
 			ID:   "L1",
-			Text: "List is ordered by Seq and holds every node of the directory and of no other.",
-			Cases: []Case{
+			Text: "List holds the nodes of the directory at one moment, all of them and no others, in the order of Seq.",
+			Cases: append([]Case{
 				{Name: "neighbors", Check: listsOneDirectory},
 				{Name: "many nodes", Check: listsMany},
-			},
+			}, momentCases()...),
 		},
 		{
 			ID:   "L2",

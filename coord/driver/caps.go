@@ -27,10 +27,14 @@ type NameLister interface {
 
 // AnyWaiter is an optional interface of a Session: it waits, as WaitDelete
 // does for one node, until any of several nodes of one directory is gone, and
-// returns the index of one that is (F2): of those that were deleted together,
-// as by removing the directory, the first. So whoever waits for its own node
-// and another's, its own first, is not misled when somebody empties the
-// directory. It also makes waiting for many nodes cost one goroutine.
+// returns the index of one that is (F2). It makes waiting for many nodes cost one
+// goroutine.
+//
+// With CapWaitFirst it is, of those that were deleted together, as by removing
+// the directory, the first: then whoever waits for its own node and another's,
+// its own first, is not misled when somebody empties the directory. Where a
+// store tells of each node in a message of its own, to be certain of that takes
+// a request after the last, and it is better to be misled for a moment.
 type AnyWaiter interface {
 	WaitAny(ctx context.Context, nodes []Node) (int, error)
 }
@@ -65,6 +69,8 @@ const (
 	CapWaitAny
 	// CapListNames: sessions implement NameLister.
 	CapListNames
+	// CapWaitFirst: of nodes deleted together WaitAny returns the first.
+	CapWaitFirst
 	// CapWatch: the connection implements Watcher.
 	CapWatch
 	// CapShared: other processes see the same store. A program that must not
@@ -81,6 +87,7 @@ var capNames = []struct {
 	{CapCreateList, "create-list"},
 	{CapWaitAny, "wait-any"},
 	{CapListNames, "list-names"},
+	{CapWaitFirst, "wait-first"},
 	{CapWatch, "watch"},
 	{CapShared, "shared"},
 	{CapDurable, "durable"},

@@ -29,7 +29,7 @@
 //	C6  Create works where the directory is missing or was removed.
 //	C7  Create after the session's end fails and leaves nothing.
 //	C8  Any data up to MaxData is kept exactly; more is ErrInvalid and nothing is written.
-//	L1  List is ordered by Seq and holds every node of the directory and of no other.
+//	L1  List holds the nodes of the directory at one moment, all of them and no others, in the order of Seq.
 //	L2  List ignores keys that are not of the driver's making.
 //	L3  Session.List holds the session's own acknowledged writes and what preceded them.
 //	L4  A directory that does not exist is empty, and listing does not make it.
@@ -48,7 +48,7 @@
 //	U4  Neither Update nor Delete brings a node to life.
 //	U5  An Update that was given up does not undo a later one.
 //	E1  A call ended by its ctx returns an error that Is the ctx's error.
-//	E2  ErrUnavailable is returned only when the call surely had no effect.
+//	E2  ErrUnavailable is returned only when the call surely had no effect, and no error Is both that and ErrUncertain.
 //	E3  An attempt that the store does not answer is given up within the TTL, with ErrUncertain or ErrUnavailable, although its ctx lives.
 //	F1  CreateList gives what Create followed by List gives.
 //	F2  WaitAny returns when any of the nodes is gone, and only then.

@@ -55,9 +55,10 @@ func (c *Conn) Link() *Link { return c.link }
 // Store is what the connection is to, for tests to look into and tamper with.
 func (c *Conn) Store() *Store { return c.store }
 
-// Caps returns driver.CapCreateList, driver.CapWaitAny and driver.CapWatch.
+// Caps returns what a store within the process can do: all but CapListNames,
+// as its lists hold the data, CapShared and CapDurable.
 func (c *Conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWatch
 }
 
 // OpenSession opens a session, as driver.Conn says. The ttl is granted exactly.

@@ -201,7 +201,7 @@ func (r *reader) int64() int64 { return int64(r.number(8)) }
 func (w *wire) intercept() error {
 	for w.frames.between() {
 		if w.in.Buffered() == 0 {
-			w.caughtUp()
+			w.link.watches.tell() // all that came has been handed on
 		}
 		head, err := w.in.Peek(headLength)
 		if err != nil {

@@ -53,12 +53,13 @@ func (l *link) dial(host string) (net.Conn, error) {
 	return w, nil
 }
 
-// failing keeps what went wrong, for the errors of calls.
+// failing keeps what went wrong with a connection, up to the answer to the
+// handshake, for the errors of calls.
 func (l *link) failing(host string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() == nil && l.mayDial() {
-		l.trouble = fmt.Errorf("%s: %w", host, err)
+		l.trouble = fmt.Errorf("%s: %w", host, early(err))
 	}
 }
 

@@ -63,8 +63,7 @@
 //	list by a session                  1 read
 //	list by an observer                1 transaction, then 1 read
 //	list with data                     and 1 read for each node of others that is new
-//	wait                               1 read for each node; a ping when a node is
-//	                                   gone that is not the first of several
+//	wait                               1 read for each node
 //	watch, to begin with               1 transaction, then 2 reads
 //	watch, for each change             2 reads
 //	open a session                     2 transactions

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
@@ -67,6 +68,16 @@ func isBroken(err error) bool {
 	var network net.Error
 	return errors.Is(err, gozk.ErrConnectionClosed) || errors.Is(err, gozk.ErrClosing) || errors.Is(err, gozk.ErrNoServer) ||
 		errors.As(err, &network) || errors.Is(err, io.EOF)
+}
+
+// early is the error of a connection that ended before its server had said
+// anything. Servers do not say why they close one.
+func early(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("the server closed the connection before the handshake: it may have reached maxClientCnxns, "+
+			"the most connections that it accepts from one address, or not be serving: %w", err)
+	}
+	return err
 }
 
 // failed makes the error of an operation.

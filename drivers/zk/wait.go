@@ -12,13 +12,6 @@ type wait struct {
 	targets []*target
 	told    bool
 	result  chan outcome // has room for the one outcome
-	probe   probe        // what it waits for to be sure
-}
-
-// probe is the n-th sign of life that is asked for on a wire.
-type probe struct {
-	on *wire
-	n  int
 }
 
 // outcome is the index of a node that is gone, or an error.

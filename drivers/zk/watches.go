@@ -38,9 +38,7 @@ type watches struct {
 	all    map[string]*watch
 	sweep  *time.Timer
 
-	news    []*wait // that have something to hear, see tell
-	unasked []*wait // for which a probe is to be sent
-	asked   []*wait // for which one was sent
+	news []*wait // that have something to hear, see tell
 }
 
 // watch is the watch of one node.
@@ -201,8 +199,6 @@ func (h *watches) moved(w *wire) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wire = w
-	h.news = append(h.news, h.asked...) // the answers are lost
-	h.asked = reset(h.asked)
 	for path, v := range h.all {
 		switch {
 		case v.state == arming: // arm does it

@@ -46,16 +46,14 @@ type wire struct {
 	greeted bool
 	first   []byte // what is left of the answer to the handshake
 	frames  scanner
-	asks    asks
+
+	asks asks // has its own lock
 
 	heard atomic.Int64 // when something was read last, as time since opened
 	hurry *time.Timer  // ends a handshake that takes too long
 
-	answers int // signs of life, of the reading side
-
 	mu     sync.Mutex // serializes messages
 	joined bool       // the first message was sent
-	pings  int        // signs of life asked for
 }
 
 // The operations and numbers of messages that a wire has a hand in, as in
@@ -125,7 +123,6 @@ func (w *wire) Write(b []byte) (int, error) {
 			if w.link.ended() != nil {
 				return len(b), nil
 			}
-			w.pings++
 		case opExists, opGetData, opGetChildren2: // path, then a byte that says whether to watch
 			if last := len(b) - 1; w.wants(int32(binary.BigEndian.Uint32(b[8:])), string(b[16:last])) {
 				_, err := w.Conn.Write(append(b[:last:last], 1))
@@ -189,17 +186,6 @@ func (w *wire) bye() {
 	_, _ = w.Conn.Write(message(xidBye, opCloseSession)) // if it is lost, so is the connection
 }
 
-// probe asks the server for a sign of life, on behalf of the watches. The
-// library does not mind an answer that it has not asked for.
-func (w *wire) probe(h *watches) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if h.probing(w, w.pings+1) {
-		w.pings++
-		_, _ = w.Conn.Write(message(xidPing, opPing)) // if it is lost, so is the connection
-	}
-}
-
 // Read implements net.Conn.
 func (w *wire) Read(b []byte) (int, error) {
 	if !w.greeted {
@@ -217,7 +203,7 @@ func (w *wire) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	if w.in.Buffered() == 0 {
-		w.caughtUp()
+		w.link.watches.tell() // all that came has been handed on
 	}
 	n, err := w.in.Read(b)
 	if n > 0 {
@@ -225,12 +211,6 @@ func (w *wire) Read(b []byte) (int, error) {
 		w.frames.scan(b[:n])
 	}
 	return n, err
-}
-
-// caughtUp is called when all that came has been handed on.
-func (w *wire) caughtUp() {
-	w.link.watches.probed(w, w.answers)
-	w.link.watches.tell()
 }
 
 // errStranger is never seen unless a server is not one.
@@ -285,8 +265,6 @@ func (l *link) accept(session int64, timeout time.Duration, asked time.Time) err
 // answered takes note of an answer.
 func (w *wire) answered(xid, code int32) {
 	switch {
-	case xid == xidPing:
-		w.answers++
 	case xid == xidAuth && code != 0:
 		w.link.expire(fmt.Errorf("%s: %w: %w", w.host, driver.ErrDenied, gozk.ErrAuthFailed))
 	case xid == xidBye: // an error says that it was over before

@@ -42,8 +42,8 @@ func TestConformance(t *testing.T) {
 func (s stand) harness() conformance.Harness {
 	return conformance.Harness{
 		Name:   "slate",
-		TTL:    2 * time.Second,
-		Expiry: 3 * time.Second,
+		TTL:    4 * time.Second,
+		Expiry: 5 * time.Second,
 		Open: func(_ context.Context, namespace string) (driver.Conn, error) {
 			return newConn(s.server.Addr(), namespace, dialTCP), nil
 		},

@@ -120,8 +120,12 @@ func (e *Entry) Write(ctx context.Context, value []byte) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, driver.ErrGone):
-		return e.queue.fail("write", notHeld(coord.ErrRemoved))
+	case errors.Is(err, driver.ErrGone): // alone, or with all of the session
+		why := e.whyGone(ctx)
+		if !errors.Is(why, coord.ErrSessionLost) && !errors.Is(why, coord.ErrClosed) {
+			why = coord.ErrRemoved
+		}
+		return e.queue.fail("write", notHeld(why))
 	case errors.Is(err, coord.ErrSessionLost), errors.Is(err, coord.ErrClosed), errors.Is(err, coord.ErrRemoved):
 		return e.queue.fail("write", notHeld(err))
 	}

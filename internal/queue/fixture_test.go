@@ -1,67 +1,37 @@
 package queue_test
 
 import (
-	"context"
-	"errors"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/internal/recipetest"
 )
 
 const (
-	namespace = "test"
-	dir       = "line:l"
-	ttl       = 9 * time.Second
+	dir = "line:l"
+	ttl = recipetest.TTL
 )
 
-// world is a store in a bubble where time is virtual.
-type world struct {
-	*testing.T
-	store *mem.Store
-	ctx   context.Context
-}
+// world is one in which clients stand in a line.
+type world struct{ *recipetest.World }
 
-// bubble runs test in a world of its own, and then wants nothing left in it.
 func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t, mem.NewStore(), t.Context()}
-		t.Cleanup(func() {
-			synctest.Wait()
-			if s := w.store.Stats(); s != (mem.Stats{}) {
-				t.Errorf("left in the store: %+v", s)
-			}
-		})
-		test(w)
-	})
+	recipetest.BubbleOver(t, dir, false, func(w *recipetest.World) { test(&world{w}) })
 }
 
-// client is one process with its end of the line: it closes with the test.
+// client is one process with its end of the line.
 type client struct {
-	*coord.Client
+	*recipetest.Process
 	*queue.Queue
-	link *mem.Link
-	w    *world
+	w *world
 }
 
 func (w *world) client() *client {
-	w.Helper()
-	conn := w.store.Open(namespace)
-	c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(ttl)})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() {
-		if err := c.Close(context.Background()); err != nil {
-			w.Errorf("closing a client: %v", err)
-		}
-	})
-	return &client{c, queue.New(c, "line", "l", inPlace, nil), conn.Link(), w}
+	p := w.Process()
+	return &client{p, queue.New(p.Client, "line", "l", inPlace, nil), w}
 }
 
 // inPlace is a rule of one holder at a time, in the order of places: an entry
@@ -78,65 +48,29 @@ func inPlace(line []driver.Node, own int) queue.Verdict {
 
 func (c *client) acquire(req queue.Request) (*queue.Entry, *coord.Hold) {
 	c.w.Helper()
-	e, err := c.Acquire(c.w.ctx, req)
-	if err != nil {
-		c.w.Fatalf("Acquire: %v", err)
-	}
-	h, err := e.Hold(c.w.ctx)
-	if err != nil {
-		c.w.Fatalf("Hold: %v", err)
-	}
+	e, err := c.Acquire(c.w.Ctx, req)
+	c.w.OK(err)
+	h, err := e.Hold(c.w.Ctx)
+	c.w.OK(err)
 	return e, h
 }
 
 // begin runs call, waits until it is done or blocked, and returns what tells its
 // result.
 func (w *world) begin(call func() error) func() (error, bool) {
-	var err error
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		err = call()
-	}()
-	synctest.Wait()
+	a := recipetest.Begin(w.World, func(a *recipetest.Attempt[any]) { a.Err = call() })
 	return func() (error, bool) {
-		synctest.Wait()
-		select {
-		case <-over:
-			return err, true
-		default:
+		if !a.Done() {
 			return nil, false
 		}
+		return a.Err, true
 	}
-}
-
-func (w *world) is(err, want error) {
-	w.Helper()
-	if !errors.Is(err, want) {
-		w.Fatalf("error %v; want %v", err, want)
-	}
-}
-
-func (w *world) line() []driver.Node {
-	w.Helper()
-	conn := w.store.Open(namespace)
-	defer conn.Close()
-	nodes, err := conn.List(w.ctx, dir)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return nodes
 }
 
 // values wants the entries' values.
 func (w *world) values(want ...string) {
 	w.Helper()
-	synctest.Wait()
-	line := w.line()
-	if len(line) != len(want) {
-		w.Fatalf("%d entries in the line; want %d", len(line), len(want))
-	}
-	for i, n := range line {
+	for i, n := range w.Nodes(len(want)) {
 		if got := string(queue.Value(n)); got != want[i] {
 			w.Fatalf("entry %d has the value %q; want %q", i, got, want[i])
 		}

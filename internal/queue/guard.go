@@ -99,6 +99,16 @@ func (e *Entry) startGuard() {
 	}
 }
 
+// guardNow has the entry watched from now on.
+func (e *Entry) guardNow() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.guarded && !e.leaving {
+		e.guarded = true
+		e.session.Go(e.watchOwn)
+	}
+}
+
 // watchOwn waits for the entry's own deletion until the entry leaves.
 func (e *Entry) watchOwn(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -21,24 +21,24 @@ func TestRevoked(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		e, h := a.acquire(queue.Request{})
-		waiting := w.begin(func() error { _, err := b.Acquire(w.ctx, queue.Request{}); return err })
-		waiter := w.line()
-		ctx, cancel := context.WithCancel(w.ctx)
+		waiting := w.begin(func() error { _, err := b.Acquire(w.Ctx, queue.Request{}); return err })
+		waiter := w.Line()
+		ctx, cancel := context.WithCancel(w.Ctx)
 		toWaiter := c.revoking(ctx, waiter[len(waiter)-1].Token, "not you")
 		var got coord.Revocation
-		heard := w.begin(func() (err error) { got, err = e.Revoked(w.ctx, h); return err })
+		heard := w.begin(func() (err error) { got, err = e.Revoked(w.Ctx, h); return err })
 		if _, over := heard(); over {
 			t.Fatal("it heard what was said to another")
 		}
-		first, second := b.revoking(w.ctx, h.Token(), "first"), c.revoking(w.ctx, h.Token(), "second")
+		first, second := b.revoking(w.Ctx, h.Token(), "first"), c.revoking(w.Ctx, h.Token(), "second")
 		if err, over := heard(); !over || err != nil || got.Reason != "first" || got.By.PID != b.Owner().PID || got.Since.IsZero() {
 			t.Fatalf("%+v, %v, %v", got, err, over)
 		}
-		again, err := e.Revoked(w.ctx, h)
+		again, err := e.Revoked(w.Ctx, h)
 		if err != nil || again.Reason != "first" {
 			t.Errorf("%+v, %v", again, err)
 		}
-		w.is(e.Release(w.ctx, h), nil)
+		w.Is(e.Release(w.Ctx, h), nil)
 		for _, revoke := range []func() (error, bool){first, second} {
 			if err, over := revoke(); !over || err != nil {
 				t.Errorf("%v, %v", err, over)
@@ -49,7 +49,7 @@ func TestRevoked(t *testing.T) {
 		}
 		cancel()
 		err, _ = toWaiter()
-		w.is(err, context.Canceled)
+		w.Is(err, context.Canceled)
 	})
 }
 
@@ -59,34 +59,34 @@ func TestRevokeIsWithdrawn(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		e, h := a.acquire(queue.Request{})
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
-		w.is(b.Revoke(ctx, h.Token(), "soon"), context.DeadlineExceeded)
-		lost := b.revoking(w.ctx, h.Token(), "from a session that is lost")
-		s, err := b.Session(w.ctx)
-		w.is(err, nil)
-		w.store.Expire(s.ID())
+		w.Is(b.Revoke(ctx, h.Token(), "soon"), context.DeadlineExceeded)
+		lost := b.revoking(w.Ctx, h.Token(), "from a session that is lost")
+		s, err := b.Session(w.Ctx)
+		w.Is(err, nil)
+		w.Store.Expire(s.ID())
 		time.Sleep(ttl)
 		err, _ = lost()
-		w.is(err, coord.ErrSessionLost)
+		w.Is(err, coord.ErrSessionLost)
 
-		late := b.link.Hold(mem.OpCreate)
-		ctx, cancel = context.WithCancel(w.ctx)
+		late := b.Link().Hold(mem.OpCreate)
+		ctx, cancel = context.WithCancel(w.Ctx)
 		givenUp := b.revoking(ctx, h.Token(), "too late")
 		<-late.Caught()
 		cancel()
 		err, _ = givenUp()
-		w.is(err, context.Canceled)
+		w.Is(err, context.Canceled)
 		late.Release()
 
-		ctx, cancel = context.WithTimeout(w.ctx, time.Second)
+		ctx, cancel = context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		_, err = e.Revoked(ctx, h)
-		w.is(err, context.DeadlineExceeded)
-		w.is(b.Revoke(w.ctx, h.Token()+1000, "nobody"), nil)
-		w.is(b.Revoke(w.ctx, h.Token(), strings.Repeat("x", 1025)), coord.ErrInvalid)
-		w.is(e.Release(w.ctx, h), nil)
-		w.is(b.Revoke(w.ctx, h.Token(), "gone"), nil)
+		w.Is(err, context.DeadlineExceeded)
+		w.Is(b.Revoke(w.Ctx, h.Token()+1000, "nobody"), nil)
+		w.Is(b.Revoke(w.Ctx, h.Token(), strings.Repeat("x", 1025)), coord.ErrInvalid)
+		w.Is(e.Release(w.Ctx, h), nil)
+		w.Is(b.Revoke(w.Ctx, h.Token(), "gone"), nil)
 	})
 }
 
@@ -96,24 +96,24 @@ func TestRevokedEndsWithTheHold(t *testing.T) {
 		why error
 		end func(w *world, e *queue.Entry, h *coord.Hold)
 	}{
-		"released":      {coord.ErrReleased, func(w *world, e *queue.Entry, h *coord.Hold) { w.is(e.Release(w.ctx, h), nil) }},
-		"removed":       {coord.ErrRemoved, func(w *world, _ *queue.Entry, _ *coord.Hold) { w.store.RemoveDir(namespace, dir) }},
-		"session ended": {coord.ErrSessionLost, func(w *world, e *queue.Entry, _ *coord.Hold) { w.store.Expire(e.Session().ID()) }},
-		"client closed": {coord.ErrClosed, func(w *world, e *queue.Entry, _ *coord.Hold) { w.is(e.Session().Client().Close(w.ctx), nil) }},
+		"released":      {coord.ErrReleased, func(w *world, e *queue.Entry, h *coord.Hold) { w.Is(e.Release(w.Ctx, h), nil) }},
+		"removed":       {coord.ErrRemoved, func(w *world, _ *queue.Entry, _ *coord.Hold) { w.RemoveDir() }},
+		"session ended": {coord.ErrSessionLost, func(w *world, e *queue.Entry, _ *coord.Hold) { w.Store.Expire(e.Session().ID()) }},
+		"client closed": {coord.ErrClosed, func(w *world, e *queue.Entry, _ *coord.Hold) { w.Is(e.Session().Client().Close(w.Ctx), nil) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				a := w.client()
 				e, h := a.acquire(queue.Request{})
-				listening := w.begin(func() error { _, err := e.Revoked(w.ctx, h); return err })
+				listening := w.begin(func() error { _, err := e.Revoked(w.Ctx, h); return err })
 				c.end(w, e, h)
 				time.Sleep(ttl)
 				err, over := listening()
 				if !over {
 					t.Fatal("it still listens")
 				}
-				w.is(err, coord.ErrNotHeld)
-				w.is(err, c.why)
+				w.Is(err, coord.ErrNotHeld)
+				w.Is(err, c.why)
 			})
 		})
 	}

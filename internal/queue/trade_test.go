@@ -16,25 +16,25 @@ func TestTradeKeepsThePlace(t *testing.T) {
 		a, b := w.client(), w.client()
 		e, h := a.acquire(queue.Request{})
 		first, place := h, e.Node().Seq
-		next := w.begin(func() error { _, err := b.Acquire(w.ctx, queue.Request{}); return err })
+		next := w.begin(func() error { _, err := b.Acquire(w.Ctx, queue.Request{}); return err })
 		for range 3 {
 			var err error
-			e, h, err = e.Trade(w.ctx, h, queue.Request{Kind: "d"})
-			w.is(err, nil)
+			e, h, err = e.Trade(w.Ctx, h, queue.Request{Kind: "d"})
+			w.Is(err, nil)
 			if _, over := next(); over {
 				t.Fatal("two hold")
 			}
-			if h.Token() != first.Token() || queue.InPlaceOf(e.Node()) != place || len(w.line()) != 2 {
+			if h.Token() != first.Token() || queue.InPlaceOf(e.Node()) != place || len(w.Line()) != 2 {
 				t.Fatalf("token %d and place %d; want %d and %d", h.Token(), queue.InPlaceOf(e.Node()), first.Token(), place)
 			}
 		}
-		w.is(first.Err(), coord.ErrReleased)
-		c, err := a.Contenders(w.ctx, nil)
-		w.is(err, nil)
+		w.Is(first.Err(), coord.ErrReleased)
+		c, err := a.Contenders(w.Ctx, nil)
+		w.Is(err, nil)
 		if len(c.Holders) != 1 || c.Holders[0].Token != first.Token() {
 			t.Errorf("%+v", c)
 		}
-		w.is(e.Release(w.ctx, h), nil)
+		w.Is(e.Release(w.Ctx, h), nil)
 		if err, over := next(); !over || err != nil {
 			t.Fatalf("%v, %v", err, over)
 		}
@@ -46,18 +46,18 @@ func TestTradeIsRefused(t *testing.T) {
 		a := w.client()
 		e, h := a.acquire(queue.Request{})
 		other, err := e.Hold(h.Context())
-		w.is(err, nil)
-		_, _, err = e.Trade(w.ctx, h, queue.Request{Kind: "d"})
-		w.is(err, coord.ErrInvalid)
-		w.is(e.Release(w.ctx, other), nil)
-		_, _, err = e.Trade(w.ctx, other, queue.Request{Kind: "d"})
-		w.is(err, coord.ErrReleased)
-		if h.Err() != nil || len(w.line()) != 1 {
-			t.Errorf("%v, and %d entries", h.Err(), len(w.line()))
+		w.Is(err, nil)
+		_, _, err = e.Trade(w.Ctx, h, queue.Request{Kind: "d"})
+		w.Is(err, coord.ErrInvalid)
+		w.Is(e.Release(w.Ctx, other), nil)
+		_, _, err = e.Trade(w.Ctx, other, queue.Request{Kind: "d"})
+		w.Is(err, coord.ErrReleased)
+		if h.Err() != nil || len(w.Line()) != 1 {
+			t.Errorf("%v, and %d entries", h.Err(), len(w.Line()))
 		}
-		w.is(e.Release(w.ctx, h), nil)
-		_, _, err = e.Trade(w.ctx, h, queue.Request{Kind: "d"})
-		w.is(err, coord.ErrNotHeld)
+		w.Is(e.Release(w.Ctx, h), nil)
+		_, _, err = e.Trade(w.Ctx, h, queue.Request{Kind: "d"})
+		w.Is(err, coord.ErrNotHeld)
 	})
 }
 
@@ -69,10 +69,10 @@ func TestTradeOvertaken(t *testing.T) {
 		why       error
 		left      int
 	}{
-		"released": {func(w *world, e *queue.Entry, h *coord.Hold, _ func()) { w.is(e.Release(w.ctx, h), nil) }, coord.ErrReleased, 0},
+		"released": {func(w *world, e *queue.Entry, h *coord.Hold, _ func()) { w.Is(e.Release(w.Ctx, h), nil) }, coord.ErrReleased, 0},
 		"entered": {func(w *world, e *queue.Entry, h *coord.Hold, _ func()) {
 			_, err := e.Hold(h.Context())
-			w.is(err, nil)
+			w.Is(err, nil)
 		}, coord.ErrInvalid, 1},
 		"cancelled": {func(_ *world, _ *queue.Entry, _ *coord.Hold, cancel func()) { cancel() }, context.Canceled, 1},
 	} {
@@ -80,8 +80,8 @@ func TestTradeOvertaken(t *testing.T) {
 			bubble(t, func(w *world) {
 				a := w.client()
 				e, h := a.acquire(queue.Request{})
-				late := a.link.Hold(mem.OpCreate)
-				ctx, cancel := context.WithCancel(w.ctx)
+				late := a.Link().Hold(mem.OpCreate)
+				ctx, cancel := context.WithCancel(w.Ctx)
 				defer cancel()
 				trade := w.begin(func() error { _, _, err := e.Trade(ctx, h, queue.Request{Kind: "d"}); return err })
 				<-late.Caught()
@@ -94,8 +94,8 @@ func TestTradeOvertaken(t *testing.T) {
 				if !over {
 					t.Fatal("it has not ended")
 				}
-				w.is(err, c.why)
-				if n := len(w.line()); n != c.left {
+				w.Is(err, c.why)
+				if n := len(w.Line()); n != c.left {
 					t.Errorf("%d entries; want %d", n, c.left)
 				}
 				if c.left == 1 && h.Err() != nil {

@@ -116,6 +116,9 @@ func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) 
 		if err == nil && i == own {
 			return false, e.whyGone(ctx)
 		}
+		if v.Last && !e.queue.client.Caps().Has(driver.CapWaitFirst) {
+			e.guardNow() // the news of our own entry may come right behind
+		}
 		return e.outlived(ctx, v, err)
 	}
 	e.startGuard()

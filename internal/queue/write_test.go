@@ -17,21 +17,21 @@ func TestWriteReplacesTheValueAndNothingElse(t *testing.T) {
 		a := w.client()
 		e, h := a.acquire(queue.Request{Value: []byte("first\nline")})
 		w.values("first\nline")
-		before, err := a.Contenders(w.ctx, nil)
-		w.is(err, nil)
+		before, err := a.Contenders(w.Ctx, nil)
+		w.Is(err, nil)
 		for _, value := range []string{"second", "", "third"} {
-			if err := e.Write(w.ctx, []byte(value)); err != nil {
+			if err := e.Write(w.Ctx, []byte(value)); err != nil {
 				t.Fatal(err)
 			}
 			w.values(value)
 		}
-		after, err := a.Contenders(w.ctx, nil)
-		w.is(err, nil)
+		after, err := a.Contenders(w.Ctx, nil)
+		w.Is(err, nil)
 		one, other := before.Holders[0], after.Holders[0]
 		if one.Token != other.Token || one.Key != other.Key || !one.Since.Equal(other.Since) || other.Owner.PID == 0 {
 			t.Errorf("%+v became %+v", one, other)
 		}
-		w.is(e.Release(w.ctx, h), nil)
+		w.Is(e.Release(w.Ctx, h), nil)
 	})
 }
 
@@ -40,20 +40,20 @@ func TestWriteKeepsThePlace(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		e, h := a.acquire(queue.Request{})
-		waiting := w.begin(func() error { _, err := b.Acquire(w.ctx, queue.Request{}); return err })
+		waiting := w.begin(func() error { _, err := b.Acquire(w.Ctx, queue.Request{}); return err })
 		if _, over := waiting(); over {
 			t.Fatal("two hold")
 		}
-		e, h, err := e.Trade(w.ctx, h, queue.Request{Kind: "d"})
-		w.is(err, nil)
-		w.is(e.Write(w.ctx, []byte("v")), nil)
-		if n := w.line()[1]; queue.InPlaceOf(n) >= n.Seq {
+		e, h, err := e.Trade(w.Ctx, h, queue.Request{Kind: "d"})
+		w.Is(err, nil)
+		w.Is(e.Write(w.Ctx, []byte("v")), nil)
+		if n := w.Line()[1]; queue.InPlaceOf(n) >= n.Seq {
 			t.Error("it has lost its place")
 		}
 		if _, over := waiting(); over {
 			t.Fatal("two hold")
 		}
-		w.is(e.Release(w.ctx, h), nil)
+		w.Is(e.Release(w.Ctx, h), nil)
 		if err, over := waiting(); !over || err != nil {
 			t.Fatalf("%v, %v", err, over)
 		}
@@ -66,19 +66,19 @@ func TestWritesAreInOrder(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		e, h := a.acquire(queue.Request{})
-		late := a.link.Hold(mem.OpUpdate)
-		first := w.begin(func() error { return e.Write(w.ctx, []byte("first")) })
+		late := a.Link().Hold(mem.OpUpdate)
+		first := w.begin(func() error { return e.Write(w.Ctx, []byte("first")) })
 		<-late.Caught()
-		second := w.begin(func() error { return e.Write(w.ctx, []byte("second")) })
-		ctx, cancel := context.WithCancel(w.ctx)
+		second := w.begin(func() error { return e.Write(w.Ctx, []byte("second")) })
+		ctx, cancel := context.WithCancel(w.Ctx)
 		third := w.begin(func() error { return e.Write(ctx, []byte("third")) })
 		cancel()
 		if err, over := third(); !over {
 			t.Error("a Write outlives its ctx")
 		} else {
-			w.is(err, context.Canceled)
+			w.Is(err, context.Canceled)
 		}
-		a.link.DropNextReply(mem.OpUpdate)
+		a.Link().DropNextReply(mem.OpUpdate)
 		late.Release()
 		time.Sleep(time.Second)
 		for _, write := range []func() (error, bool){first, second} {
@@ -87,7 +87,7 @@ func TestWritesAreInOrder(t *testing.T) {
 			}
 		}
 		w.values("second")
-		w.is(e.Release(w.ctx, h), nil)
+		w.Is(e.Release(w.Ctx, h), nil)
 	})
 }
 
@@ -97,11 +97,11 @@ func TestWriteOfWhoHoldsNothing(t *testing.T) {
 		by  func(w *world, e *queue.Entry, h *coord.Hold)
 	}{
 		"removed": {coord.ErrRemoved, func(w *world, _ *queue.Entry, _ *coord.Hold) {
-			w.store.Remove(namespace, dir, w.line()[0].Key)
+			w.Remove(w.Line()[0].Key)
 		}},
-		"session ended": {coord.ErrSessionLost, func(w *world, e *queue.Entry, _ *coord.Hold) { w.store.Expire(e.Session().ID()) }},
-		"closed":        {coord.ErrClosed, func(w *world, e *queue.Entry, _ *coord.Hold) { w.is(e.Session().Close(w.ctx), nil) }},
-		"released":      {coord.ErrRemoved, func(w *world, e *queue.Entry, h *coord.Hold) { w.is(e.Release(w.ctx, h), nil) }},
+		"session ended": {coord.ErrSessionLost, func(w *world, e *queue.Entry, _ *coord.Hold) { w.Store.Expire(e.Session().ID()) }},
+		"closed":        {coord.ErrClosed, func(w *world, e *queue.Entry, _ *coord.Hold) { w.Is(e.Session().Close(w.Ctx), nil) }},
+		"released":      {coord.ErrRemoved, func(w *world, e *queue.Entry, h *coord.Hold) { w.Is(e.Release(w.Ctx, h), nil) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
@@ -110,13 +110,13 @@ func TestWriteOfWhoHoldsNothing(t *testing.T) {
 				lose.by(w, e, h)
 				next, held := b.acquire(queue.Request{Value: []byte("his")})
 				for range 2 { // before and after it is known
-					err := e.Write(w.ctx, []byte("late"))
-					w.is(err, coord.ErrNotHeld)
-					w.is(err, lose.why)
+					err := e.Write(w.Ctx, []byte("late"))
+					w.Is(err, coord.ErrNotHeld)
+					w.Is(err, lose.why)
 					time.Sleep(ttl)
 				}
 				w.values("his")
-				w.is(next.Release(w.ctx, held), nil)
+				w.Is(next.Release(w.Ctx, held), nil)
 			})
 		})
 	}
@@ -126,11 +126,11 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		e, h := a.acquire(queue.Request{})
-		a.link.Freeze(mem.Down)
+		a.Link().Freeze(mem.Down)
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+				ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 				defer cancel()
 				from := time.Now()
 				if err := e.Write(ctx, []byte("v")); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > time.Second {
@@ -142,9 +142,9 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 		if h.Err() != nil {
 			t.Error(h.Err())
 		}
-		a.link.Thaw(mem.Down)
-		w.is(e.Write(w.ctx, []byte("again")), nil)
+		a.Link().Thaw(mem.Down)
+		w.Is(e.Write(w.Ctx, []byte("again")), nil)
 		w.values("again")
-		w.is(e.Release(w.ctx, h), nil)
+		w.Is(e.Release(w.Ctx, h), nil)
 	})
 }

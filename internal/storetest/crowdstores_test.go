@@ -50,10 +50,10 @@ func (s *store) dialAll(t testing.TB, n int) (clients []*coord.Client) {
 }
 
 // tapAll makes taps for as many programs, on a machine each.
-func (s *store) tapAll(t testing.TB, n int, listen func(*tap, io.Reader)) (taps []*tap) {
+func (s *store) tapAll(t testing.TB, n int, server func(*tap, io.Reader)) (taps []*tap) {
 	t.Helper()
-	for i := range n {
-		taps = append(taps, newTap(t, i, hosts(s.Endpoints()...)[0], listen))
+	for range n {
+		taps = append(taps, newTap(t, s.machine(), hosts(s.Endpoints()...)[0], ears{server: server}))
 	}
 	return taps
 }
@@ -179,7 +179,7 @@ func benchClient(t testing.TB) *coord.Client {
 }
 
 func etcdClient(t testing.TB, etcd *testserver.Etcd) *coord.Client {
-	c, err := coord.Open(context.Background(), etcdURL(etcd))
+	c, err := coord.Open(context.Background(), "etcd://"+strings.Join(hosts(etcd.Endpoints()...), ",")+"/test")
 	if err != nil {
 		t.Fatal(err)
 	}

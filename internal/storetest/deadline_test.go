@@ -10,20 +10,34 @@ import (
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
+func TestDeadlineOnFrozenEtcd(t *testing.T) {
+	deadlines(t, startEtcd(t, testserver.EtcdOptions{}))
+}
+
+func TestDeadlineOnFrozenZooKeeper(t *testing.T) {
+	deadlines(t, startZooKeeper(t, testserver.ZooKeeperOptions{}))
+}
+
+func TestDeadlineOnFrozenConsul(t *testing.T) {
+	deadlines(t, startConsul(t, testserver.ConsulOptions{}))
+}
+
 // With the server stopped in the middle of everything, each call ends with its
 // ctx and not later than a moment after it.
-func TestDeadlineOnFrozenEtcd(t *testing.T) {
-	etcd := startEtcd(t, testserver.EtcdOptions{})
-	server, addrs := etcd.members[0], hosts(etcd.Endpoints()...)
-	client := etcd.dial(t, patient, addrs...)
+func deadlines(t *testing.T, s *store) {
+	// Longer than the server stops, and not so long that a session of which
+	// nobody was told is there at the end.
+	const ttl = 10 * time.Second
+	server, addrs := s.members[0], hosts(s.Endpoints()...)
+	client := s.dial(t, ttl, addrs...)
 	ctx := t.Context()
 	m := mutex.New(client, "held")
 	held, err := m.Lock(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := etcd.dial(t, patient, addrs...) // has no session yet
-	leaving := etcd.dial(t, patient, addrs...)
+	fresh := s.dial(t, ttl, addrs...) // has no session yet
+	leaving := s.dial(t, ttl, addrs...)
 	if _, err := leaving.Session(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,12 @@ func TestElectionOnEtcd(t *testing.T) {
 
 func TestElectionOnZooKeeper(t *testing.T) {
 	t.Parallel()
-	electionOn(t, startZooKeeper(t, testserver.ZooKeeperOptions{Members: 3, ExtraConfig: roomyZooKeeper}), "ZooKeeper")
+	electionOn(t, startZooKeeper(t, testserver.ZooKeeperOptions{Members: 3}), "ZooKeeper")
 }
 
 func TestElectionOnConsul(t *testing.T) {
 	t.Parallel()
-	s := startConsul(t, testserver.ConsulOptions{Members: 3, SessionTTLMin: consulTTL, ExtraConfig: roomyConsul})
+	s := startConsul(t, testserver.ConsulOptions{Members: 3, SessionTTLMin: consulTTL})
 	electionOn(t, s, "Consul, where a session expires after two TTLs")
 }
 

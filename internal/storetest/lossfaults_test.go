@@ -8,7 +8,7 @@ import (
 )
 
 // linkFaults are those of the network between a holder and all servers. They do
-// not disturb each other.
+// not disturb each other. Each client is on a machine of its own.
 func linkFaults(t *testing.T, s *store) []fault {
 	t.Helper()
 	var faults []fault
@@ -22,7 +22,7 @@ func linkFaults(t *testing.T, s *store) []fault {
 		{"link a black hole", func(g *netfault.Group) { g.Blackhole(netfault.Both) }},
 		{"link cut", func(g *netfault.Group) { g.Cut() }},
 	} {
-		group, err := netfault.NewGroup(hosts(s.Endpoints()...)...)
+		group, err := netfault.NewGroup(s.elsewhere(t)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func linkFaults(t *testing.T, s *store) []fault {
 		faults = append(faults, fault{
 			name:   f.name,
 			holder: s.dial(t, s.ttl, group.Addrs()...),
-			next:   s.dial(t, patient, hosts(s.Endpoints()...)...),
+			next:   s.dial(t, patient, s.elsewhere(t)...),
 			cut:    func() error { f.cut(group); return nil },
 			heal:   group.Heal,
 		})
@@ -42,24 +42,7 @@ func linkFaults(t *testing.T, s *store) []fault {
 	return faults
 }
 
-// serverFaults are those of a store's only server. Everybody meets them, so each
-// is for itself.
-func serverFaults(t *testing.T, s *store) []fault {
-	t.Helper()
-	server := s.members[0]
-	faults := []fault{
-		{name: "server frozen beyond the TTL", cut: server.Freeze, whileCut: server.Thaw},
-		{name: "server killed and restarted", cut: server.Kill, whileCut: server.Restart},
-	}
-	for i := range faults {
-		faults[i].heal = func() error { return s.WaitHealthy(t.Context()) }
-		faults[i].holder = s.dial(t, s.ttl, hosts(server.Endpoint())...)
-		faults[i].next = s.dial(t, patient, hosts(server.Endpoint())...)
-	}
-	return faults
-}
-
-// memberFault is one of the member, of three, that a holder is connected to.
+// memberFault is one of the member that a holder is connected to.
 type memberFault struct {
 	name      string
 	leader    bool
@@ -67,6 +50,13 @@ type memberFault struct {
 	whileCut  func(s *store, victim int) error // as of fault; may be nil
 }
 
+// serverFaults are those of a store's only server, which everybody meets.
+var serverFaults = []memberFault{
+	{name: "server frozen beyond the TTL", leader: true, cut: freeze, whileCut: thaw, heal: none},
+	{name: "server killed and restarted", leader: true, cut: kill, whileCut: restart, heal: none},
+}
+
+// memberFaults are those of one of three.
 var memberFaults = []memberFault{
 	{name: "its member killed, a follower", cut: kill, heal: restart},
 	{name: "its member killed, the leader", leader: true, cut: kill, heal: restart},
@@ -95,7 +85,8 @@ func others(s *store, not int, do func(*store, int) error) error {
 	return errors.Join(errs...)
 }
 
-// on picks the member, and connects the holder to it and the next to the others.
+// on picks the member, and connects the holder to it and the next to the others,
+// if there are any.
 func (f memberFault) on(t *testing.T, s *store) fault {
 	t.Helper()
 	victim, err := s.Leader(t.Context())
@@ -107,7 +98,7 @@ func (f memberFault) on(t *testing.T, s *store) fault {
 	}
 	var rest []string
 	for i, m := range s.members {
-		if i != victim {
+		if i != victim || len(s.members) == 1 {
 			rest = append(rest, m.Endpoint())
 		}
 	}
@@ -132,19 +123,29 @@ func (f memberFault) on(t *testing.T, s *store) fault {
 // lossOnSingle tries all that can happen between holders and a single server.
 func lossOnSingle(t *testing.T, s *store, locks int) []margins {
 	t.Helper()
-	all := tryLoss(t, locks, linkFaults(t, s)...)
-	for _, f := range serverFaults(t, s) {
-		all = append(all, tryLoss(t, locks, f)...)
-	}
-	return all
+	return append(lossOnLinks(t, s, locks), lossOnMembers(t, s, locks, serverFaults)...)
 }
 
 // lossOnThree tries all that can happen between holders and three members.
 func lossOnThree(t *testing.T, s *store, locks int, more ...memberFault) []margins {
 	t.Helper()
-	all := tryLoss(t, locks, linkFaults(t, s)...)
-	for _, f := range append(more, memberFaults...) {
-		all = append(all, tryLoss(t, locks, f.on(t, s))...)
+	return append(lossOnLinks(t, s, locks), lossOnMembers(t, s, locks, append(more, memberFaults...))...)
+}
+
+func lossOnLinks(t *testing.T, s *store, locks int) (all []margins) {
+	t.Helper()
+	t.Run("links", func(t *testing.T) { all = tryLoss(t, locks, linkFaults(t, s)...) })
+	return all
+}
+
+// lossOnMembers tries one fault after the other, as they disturb everybody. The
+// clients of each are closed before the next.
+func lossOnMembers(t *testing.T, s *store, locks int, faults []memberFault) (all []margins) {
+	t.Helper()
+	for _, f := range faults {
+		if !t.Run(f.name, func(t *testing.T) { all = append(all, tryLoss(t, locks, f.on(t, s))...) }) {
+			break // it may not have been mended
+		}
 	}
 	return all
 }

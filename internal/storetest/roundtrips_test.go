@@ -2,154 +2,217 @@ package storetest
 
 import (
 	"context"
-	"strings"
-	"sync"
+	"fmt"
+	"io"
+	"maps"
 	"testing"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
+	"time"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/drivers/etcd"
+	"github.com/coordkit/coordkit/internal/report"
 	"github.com/coordkit/coordkit/internal/testserver"
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
-func etcdURL(e *testserver.Etcd) string {
-	return "etcd://" + strings.ReplaceAll(strings.Join(e.Endpoints(), ","), "http://", "") + "/test"
-}
+// requests are how many there are, by what is wanted with them.
+type requests map[string]int
 
-// calls counts the unary requests of one client by method.
-type calls struct {
-	mu sync.Mutex
-	n  map[string]int
-}
-
-func (c *calls) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
-	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	c.mu.Lock()
-	c.n[method]++
-	c.mu.Unlock()
-	return invoke(ctx, method, req, reply, cc, opts...)
-}
-
-// want compares what was called since the last want, and starts again.
-func (c *calls) want(t *testing.T, what string, want map[string]int) {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ok := len(c.n) == len(want)
-	for method, n := range want {
-		ok = ok && c.n[method] == n
-	}
-	if !ok {
-		t.Errorf("%s took %v; want %v", what, c.n, want)
-	}
-	clear(c.n)
-}
-
-const (
-	txn  = "/etcdserverpb.KV/Txn"
-	read = "/etcdserverpb.KV/Range"
-)
-
-// countedClient is a client of its own whose requests are counted.
-func countedClient(t *testing.T, e *testserver.Etcd) (*coord.Client, *calls) {
-	t.Helper()
-	counted := &calls{n: map[string]int{}}
-	raw, err := clientv3.New(clientv3.Config{
-		Endpoints:   e.Endpoints(),
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(counted.intercept)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := etcd.New(raw, "test", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := coord.New(conn, coord.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.Close(context.Background()); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		if err := raw.Close(); err != nil {
-			t.Errorf("closing the etcd client: %v", err)
-		}
-	})
-	return client, counted
+// trips are the requests that the turns of a lock take.
+type trips struct {
+	acquire requests // of a free lock, or joining behind one's own process
+	release requests
+	join    requests // behind another program
+	behind  requests // of who is second in line, for each who joins behind it
+	handoff requests // to who was second when it joined
+	later   requests // to who was not
+	// Once for each program, if others write while it begins to watch the line.
+	begin requests
 }
 
 func TestRoundTripsOnEtcd(t *testing.T) {
-	e := testserver.StartEtcd(t, testserver.EtcdOptions{})
-	a, countA := countedClient(t, e)
-	b, countB := countedClient(t, e)
-	c, countC := countedClient(t, e)
-	ctx := t.Context()
-	lock := func(c *coord.Client) *mutex.Held {
-		t.Helper()
-		held, err := mutex.New(c, "m").Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
+	s := startEtcd(t, testserver.EtcdOptions{})
+	roundTrips(t, s, func() program { return countedEtcd(t, s) }, trips{
+		acquire: requests{"transaction": 1},
+		release: requests{"transaction": 1},
+		join:    requests{"transaction": 1},
+		later:   requests{"read": 1},
+		begin:   requests{"read": 1},
+	})
+}
+
+// What follows an acquire or a handoff, and nobody waits for, is the watch of
+// the own entry.
+
+func TestRoundTripsOnZooKeeper(t *testing.T) {
+	s := startZooKeeper(t, testserver.ZooKeeperOptions{MaxSessionTimeout: lasting})
+	roundTrips(t, s, func() program { return tapped(t, s, hearZooKeeper) }, trips{
+		acquire: requests{"transaction": 1, "read": 1, "watch": 1},
+		release: requests{"removal": 1},
+		join:    requests{"transaction": 1, "read": 1, "watch": 2},
+		later:   requests{"read": 1},
+	})
+}
+
+func TestRoundTripsOnConsul(t *testing.T) {
+	s := startConsul(t, testserver.ConsulOptions{})
+	roundTrips(t, s, func() program { return tapped(t, s, hearConsul) }, trips{
+		acquire: requests{"transaction": 1, "watch": 1},
+		release: requests{"transaction": 1},
+		join:    requests{"transaction": 1, "watch": 1},
+		behind:  requests{"watch": 1},
+		handoff: requests{"watch": 1},
+		later:   requests{"read": 1, "watch": 1},
+	})
+}
+
+// lasting is the TTL of sessions whose renewals, and their library's pings, are
+// not to be counted among the requests of a test.
+const lasting = time.Hour
+
+// program is a program of its own, whose requests are counted.
+type program struct {
+	*coord.Client
+	soFar func() map[string]int
+	seen  requests // at the last want
+	may   requests // in addition, once
+}
+
+func tapped(t *testing.T, s *store, client func(*tap, io.Reader)) program {
+	t.Helper()
+	p := newTap(t, s.machine(), hosts(s.Endpoints()...)[0], ears{client: client})
+	return program{Client: s.dial(t, lasting, p.addr()), soFar: p.soFar}
+}
+
+// want compares what was asked for since the last want. What comes too late for
+// that is missed here or too much the next time.
+func (p *program) want(t *testing.T, what string, want ...requests) {
+	t.Helper()
+	sum := add(want...)
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		now := requests(p.soFar())
+		got := now.since(p.seen)
+		// A list that overtakes the creation that it was asked for with is asked
+		// for once more.
+		if again := got["read"] - sum["read"]; sum["read"] > 0 && 0 < again && again <= sum["transaction"] {
+			got["read"] = sum["read"]
 		}
-		return held
+		switch {
+		case maps.Equal(got, sum):
+			p.seen = now
+			return
+		case p.may != nil && maps.Equal(got, add(sum, p.may)):
+			p.seen, p.may = now, nil
+			return
+		case time.Now().After(end):
+			t.Fatalf("%s took %v; want %v", what, got, sum)
+		}
 	}
+}
+
+func add(all ...requests) requests {
+	sum := requests{}
+	for _, r := range all {
+		for kind, n := range r {
+			sum[kind] += n
+		}
+	}
+	return sum
+}
+
+func (r requests) since(before requests) requests {
+	diff := requests{}
+	for kind, n := range r {
+		if n > before[kind] {
+			diff[kind] = n - before[kind]
+		}
+	}
+	return diff
+}
+
+func (p *program) lock(ctx context.Context, t *testing.T) *mutex.Held {
+	t.Helper()
+	held, err := mutex.New(p.Client, "m").Lock(ctx)
+	must(t, "Lock", err)
+	return held
+}
+
+// roundTrips has three programs take turns with a lock.
+func roundTrips(t *testing.T, s *store, open func() program, want trips) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	a, b, c := open(), open(), open()
+	// This one makes the directory, and is what looks are made by.
+	looks := program{Client: s.dial(t, patient, hosts(s.Endpoints()...)...)}
 	unlock := func(h *mutex.Held) {
 		t.Helper()
-		if err := h.Unlock(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, "Unlock", h.Unlock(ctx))
 	}
-	for _, client := range []*coord.Client{a, b, c} { // sessions are opened before the counting
-		unlock(lock(client))
+	unlock(looks.lock(ctx, t))
+	for _, p := range []*program{&a, &b, &c} {
+		// Before the counting, sessions are opened, and what etcd watches lines by.
+		_, err := p.Session(ctx)
+		must(t, "opening a session", err)
+		p.seen = p.soFar()
+		held := p.lock(ctx, t)
+		p.want(t, "the first acquire", want.acquire)
+		unlock(held)
+		p.want(t, "the first release", want.release)
+		p.may = want.begin
 	}
-	clear(countA.n)
-	clear(countB.n)
-	clear(countC.n)
-
-	held := lock(a)
-	countA.want(t, "acquire, free", map[string]int{txn: 1})
-
-	waits := func(c *coord.Client, line int) chan *mutex.Held {
+	joins := func(p *program, place int) <-chan *mutex.Held {
+		t.Helper()
 		granted := make(chan *mutex.Held, 1)
 		go func() {
-			h, err := mutex.New(c, "m").Lock(ctx)
+			held, err := mutex.New(p.Client, "m").Lock(ctx)
 			if err != nil {
 				t.Error(err)
 			}
-			granted <- h
+			granted <- held
 		}()
-		lineOf(ctx, t, mutex.New(a, "m"), line)
+		lineOf(ctx, t, mutex.New(looks.Client, "m"), place)
 		return granted
 	}
-	second := waits(b, 1)
-	third := waits(c, 2)
-	fourth := waits(b, 3)
-	clear(countA.n) // looking at the line
-	unlock(held)
-	countA.want(t, "release", map[string]int{txn: 1})
-	heldB := <-second
-	countB.want(t, "two joinings, and a handoff from the head of the line", map[string]int{txn: 2})
-	countC.want(t, "joining", map[string]int{txn: 1})
-	unlock(heldB)
-	countB.want(t, "release", map[string]int{txn: 1})
-	heldC := <-third
-	countC.want(t, "a handoff from who was not the head when looked at", map[string]int{read: 1})
-	unlock(heldC)
-	heldB = <-fourth
-	countB.want(t, "the same", map[string]int{read: 1})
 
-	fifth := waits(b, 1)
-	sixth := waits(b, 2)
-	countB.want(t, "two joinings", map[string]int{txn: 2})
-	unlock(heldB)
-	heldB = <-fifth
-	unlock(heldB)
-	heldB = <-sixth
-	countB.want(t, "two releases and two handoffs in one process", map[string]int{txn: 2})
-	unlock(heldB)
-	countB.want(t, "release", map[string]int{txn: 1})
+	held := a.lock(ctx, t)
+	a.want(t, "acquire, free", want.acquire)
+	second := joins(&b, 1)
+	b.want(t, "joining behind the holder", want.join)
+	third := joins(&c, 2)
+	c.want(t, "joining behind another", want.join)
+	b.want(t, "being second while somebody joins", want.behind)
+	fourth := joins(&b, 3)
+	b.want(t, "joining once more", want.join, want.behind)
+
+	b.may, c.may = nil, nil // they have long begun
+	unlock(held)
+	held = <-second
+	a.want(t, "release", want.release)
+	b.want(t, "handoff from the head of the line", want.handoff)
+	c.want(t, "standing behind that")
+	unlock(held)
+	held = <-third
+	b.want(t, "release", want.release)
+	c.want(t, "handoff from who was not the head when looked at", want.later)
+	unlock(held)
+	held = <-fourth
+	c.want(t, "release", want.release)
+	b.want(t, "the same", want.later)
+
+	fifth := joins(&b, 1)
+	b.want(t, "joining behind one's own process", want.acquire)
+	sixth := joins(&b, 2)
+	b.want(t, "joining behind that", want.acquire)
+	unlock(held)
+	held = <-fifth
+	b.want(t, "release and handoff in one process", want.release)
+	unlock(held)
+	held = <-sixth
+	b.want(t, "release and handoff in one process", want.release)
+	unlock(held)
+	b.want(t, "release", want.release)
+	for _, p := range []*program{&a, &b, &c} {
+		p.want(t, "the end")
+	}
+	report.Show(t, s.scheme+": requests", fmt.Sprintf("acquire %v, release %v, join %v, handoff %v or %v",
+		want.acquire, want.release, want.join, want.handoff, want.later))
 }

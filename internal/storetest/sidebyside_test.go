@@ -36,7 +36,7 @@ type race struct {
 const turns = 3
 
 func TestDrainBesideZooKeepersClient(t *testing.T) {
-	s := startZooKeeper(t, testserver.ZooKeeperOptions{ExtraConfig: roomyZooKeeper})
+	s := startZooKeeper(t, testserver.ZooKeeperOptions{})
 	for _, n := range []int{1, programs} {
 		r := race{store: s, programs: n, waiters: 200}
 		r.run(t, "zk.Lock", r.zkLocks)
@@ -47,7 +47,7 @@ func TestDrainBesideZooKeepersClient(t *testing.T) {
 // one under Consul's lock-delay, and pauses for five seconds, each waiter keeps
 // it for a moment.
 func TestDrainBesideConsulsClient(t *testing.T) {
-	s := startConsul(t, testserver.ConsulOptions{ExtraConfig: roomyConsul})
+	s := startConsul(t, testserver.ConsulOptions{})
 	r := race{store: s, programs: programs, waiters: 40, work: 5 * time.Millisecond}
 	ours, theirs := r.run(t, "api.Lock with sessions at hand", r.consulLocks)
 	if ours >= theirs {

@@ -94,7 +94,7 @@ func TestSoakEtcd(t *testing.T) {
 // Consul waits for twice the TTL before it ends a session.
 func TestSoakConsul(t *testing.T) {
 	t.Parallel()
-	s := startConsul(t, testserver.ConsulOptions{Members: 3, SessionTTLMin: consulTTL, ExtraConfig: roomyConsul})
+	s := startConsul(t, testserver.ConsulOptions{Members: 3, SessionTTLMin: consulTTL})
 	// The operator asks whichever member serves.
 	var members []*api.Client
 	for _, e := range s.Endpoints() {
@@ -132,18 +132,18 @@ func TestSoakConsul(t *testing.T) {
 
 func TestSoakZooKeeper(t *testing.T) {
 	t.Parallel()
-	s := startZooKeeper(t, testserver.ZooKeeperOptions{Members: 3, ExtraConfig: roomyZooKeeper})
+	s := startZooKeeper(t, testserver.ZooKeeperOptions{Members: 3})
 	// An operator who ends a session has to know its password, which is heard on
 	// the way.
 	var mu sync.Mutex
 	passwords := make(map[string][]byte)
 	var ways []string
-	for i, e := range s.Endpoints() {
-		ways = append(ways, newTap(t, i, e, hearPasswords(func(session string, password []byte) {
+	for _, e := range s.Endpoints() {
+		ways = append(ways, newTap(t, s.machine(), e, ears{server: hearPasswords(func(session string, password []byte) {
 			mu.Lock()
 			defer mu.Unlock()
 			passwords[session] = password
-		})).addr())
+		})}).addr())
 	}
 	op := zooKeeperOperator(t, s, func(session string) []byte {
 		mu.Lock()

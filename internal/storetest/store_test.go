@@ -23,9 +23,10 @@ const (
 // store is servers as the tests see them, whatever they are.
 type store struct {
 	cluster
-	scheme  string
-	members []member
-	ttl     time.Duration // of who is to lose what it holds
+	scheme   string
+	members  []member
+	ttl      time.Duration // of who is to lose what it holds
+	machines int           // how many addresses there are beside this machine's
 }
 
 type cluster interface {

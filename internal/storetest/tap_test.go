@@ -1,25 +1,20 @@
 package storetest
 
 import (
-	"bufio"
-	"encoding/binary"
-	"fmt"
 	"io"
 	"maps"
 	"net"
-	"net/http"
-	"strings"
 	"sync"
 	"testing"
 )
 
-// tap stands between one client and a server and reads along what the server
-// says. To the server it comes from an address of its own, as another machine.
+// tap stands between one client and a server and reads along what they say. To
+// the server it comes from an address of its own, as another machine.
 type tap struct {
 	target   string
 	dialer   net.Dialer
 	listener net.Listener
-	listen   func(*tap, io.Reader) // reads what is said on a connection
+	ears     ears
 	running  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -29,8 +24,8 @@ type tap struct {
 	heard map[string]int
 }
 
-// newTap makes the n-th tap before a server, n less than 250.
-func newTap(t testing.TB, n int, target string, listen func(*tap, io.Reader)) *tap {
+// newTap makes a tap before a server.
+func newTap(t testing.TB, from net.IP, target string, ears ears) *tap {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,9 +33,9 @@ func newTap(t testing.TB, n int, target string, listen func(*tap, io.Reader)) *t
 	}
 	p := &tap{
 		target:   target,
-		dialer:   net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(n+1))}},
+		dialer:   net.Dialer{LocalAddr: &net.TCPAddr{IP: from}},
 		listener: listener,
-		listen:   listen,
+		ears:     ears,
 		conns:    make(map[net.Conn]struct{}),
 		heard:    make(map[string]int),
 	}
@@ -56,6 +51,24 @@ func newTap(t testing.TB, n int, target string, listen func(*tap, io.Reader)) *t
 		p.running.Wait()
 	})
 	return p
+}
+
+// machine returns an address that nothing else of the test comes from. Servers
+// limit the connections of each.
+func (s *store) machine() net.IP {
+	s.machines++
+	return net.IPv4(127, 0, byte(1+s.machines>>7), byte(1+s.machines&127))
+}
+
+// elsewhere returns the hosts by which a program on a machine of its own reaches
+// the members.
+func (s *store) elsewhere(t testing.TB) (ways []string) {
+	t.Helper()
+	from := s.machine()
+	for _, host := range hosts(s.Endpoints()...) {
+		ways = append(ways, newTap(t, from, host, ears{}).addr())
+	}
+	return ways
 }
 
 func (p *tap) addr() string { return p.listener.Addr().String() }
@@ -78,12 +91,45 @@ func (p *tap) pass(client net.Conn) {
 	}
 	defer p.end(client, server)
 	p.running.Go(func() {
-		_, _ = io.Copy(server, client) // whatever ends it
-		_ = server.Close()             // ends the other direction
+		p.overhear(client, server, p.ears.client)
+		_ = server.Close() // ends the other direction
 	})
-	said := io.TeeReader(server, client)
-	p.listen(p, said)
-	_, _ = io.Copy(io.Discard, said) // what is not understood is passed on
+	p.overhear(server, client, p.ears.server)
+}
+
+// overhear passes on what is said, whatever ends it.
+func (p *tap) overhear(from, to net.Conn, ear func(*tap, io.Reader)) {
+	if ear != nil {
+		h := &hearing{from: from, to: to}
+		ear(p, h)
+		if h.pass() != nil {
+			return
+		}
+	}
+	_, _ = io.Copy(to, from) // what is not understood is passed on
+}
+
+// hearing passes on what was read when more is asked for: nobody is told
+// something before the ear has heard it.
+type hearing struct {
+	from io.Reader
+	to   io.Writer
+	held []byte
+}
+
+func (h *hearing) Read(b []byte) (int, error) {
+	if err := h.pass(); err != nil {
+		return 0, err
+	}
+	n, err := h.from.Read(b)
+	h.held = append(h.held[:0], b[:n]...)
+	return n, err
+}
+
+func (h *hearing) pass() error {
+	_, err := h.to.Write(h.held)
+	h.held = h.held[:0]
+	return err
 }
 
 func (p *tap) begin(client, server net.Conn) bool {
@@ -126,49 +172,4 @@ func (p *tap) peak() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.most
-}
-
-// hearStatus counts HTTP responses by their status.
-func hearStatus(p *tap, said io.Reader) {
-	r := bufio.NewReader(said)
-	for {
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			return
-		}
-		p.hear(resp.Status)
-		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-			return
-		}
-	}
-}
-
-const ownEvent = "own "
-
-// hearEvents counts the notifications that ZooKeeper sends, by path. Those of
-// the session's own nodes, whose names begin with it, are marked.
-func hearEvents(p *tap, said io.Reader) {
-	r := bufio.NewReader(said)
-	own := ""
-	for first := true; ; first = false {
-		var length [4]byte
-		if _, err := io.ReadFull(r, length[:]); err != nil {
-			return
-		}
-		frame := make([]byte, binary.BigEndian.Uint32(length[:]))
-		if _, err := io.ReadFull(r, frame); err != nil {
-			return
-		}
-		const event = -1
-		switch {
-		case first: // version, timeout, session, password
-			own = fmt.Sprintf("%016x-", binary.BigEndian.Uint64(frame[8:]))
-		case int32(binary.BigEndian.Uint32(frame)) == event: // zxid, error; type, state, path
-			path := string(frame[16+8+4:])
-			if strings.HasPrefix(path[strings.LastIndexByte(path, '/')+1:], own) {
-				path = ownEvent + path
-			}
-			p.hear(path)
-		}
-	}
 }

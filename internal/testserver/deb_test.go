@@ -114,3 +114,29 @@ func TestMissingPackageIsAnError(t *testing.T) {
 		t.Errorf("without apt-get: %v, expected an error that names it", err)
 	}
 }
+
+// What others unpack is kept in the repository that the caller works in.
+func TestUnpackedIsKept(t *testing.T) {
+	a := newArchive(t)
+	root := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module "+rootModule+"\n"), 0o644))
+	t.Chdir(root)
+	packages := []DebianPackage{{Name: "one", Version: "1.0-1", SHA256: a.add(t, "one", "1.0-1", "first")}}
+	var progress bytes.Buffer
+	dir, err := Unpacked(patient(t), "ones", packages, &progress)
+	must(t, err)
+	if got, err := os.ReadFile(filepath.Join(dir, systemJars, "one-of.jar")); string(got) != "first" {
+		t.Errorf("the package holds %q, %v", got, err)
+	}
+	if !strings.HasPrefix(dir, filepath.Join(root, cacheDir, "ones-")) {
+		t.Errorf("it is in %s, want below %s", dir, filepath.Join(root, cacheDir))
+	}
+	newArchive(t) // an empty one: nothing can be downloaded again
+	if again, err := Unpacked(patient(t), "ones", packages, &progress); again != dir || err != nil {
+		t.Errorf("the second time: %s, %v, want %s", again, err, dir)
+	}
+	packages[0].SHA256 = strings.Repeat("0", 64)
+	if _, err := Unpacked(patient(t), "ones", packages, &progress); err == nil || !strings.Contains(err.Error(), "packages of ones") {
+		t.Errorf("another list of packages: %v, expected an error that tells whose packages cannot be had", err)
+	}
+}

@@ -24,27 +24,27 @@ func TestLossIsToldBeforeTheNextElection(t *testing.T) {
 				a, b := w.client(), w.client()
 				crowd := w.crowd()
 				first := a.elect("first")
-				next := b.campaigning(w.ctx, "second")
-				own := a.observe(w.ctx) // over the link that is cut
+				next := b.campaigning(w.Ctx, "second")
+				own := a.observe(w.Ctx) // over the link that is cut
 				w.patience()
-				cut(a.conn.Link())
+				cut(a.Link())
 				told := make(chan time.Time, 1)
 				stop := context.AfterFunc(first.Context(), func() { told <- time.Now() })
 				defer stop()
-				<-next.over
+				<-next.Over
 				at := <-told
-				if next.err != nil || first.Context().Err() == nil || next.at.Before(at) {
-					t.Fatalf("elected at %v, %v; the leader was told at %v", next.at, next.err, at)
+				if next.Err != nil || first.Context().Err() == nil || next.At.Before(at) {
+					t.Fatalf("elected at %v, %v; the leader was told at %v", next.At, next.Err, at)
 				}
 				w.lost(first, coord.ErrSessionLost)
-				w.is(first.Resign(w.ctx), coord.ErrSessionLost)
-				second := next.elected()
+				w.Is(first.Resign(w.Ctx), coord.ErrSessionLost)
+				second := next.Granted()
 				if second.Token() <= first.Token() {
 					t.Errorf("token %d after %d", second.Token(), first.Token())
 				}
 				crowd.agree("- first - second")
 				own.shows("first")
-				w.ok(a.conn.Link().Heal())
+				w.OK(a.Link().Heal())
 				time.Sleep(2 * ttl)
 				own.shows("first - second")
 				w.resign(second)
@@ -66,18 +66,18 @@ func TestTakingOfficeOutlivesFailures(t *testing.T) {
 				crowd := w.crowd()
 				l := a.elect("a")
 				for range 2 { // the note that it waits, and the repetition
-					fail(b.conn.Link())
+					fail(b.Link())
 				}
-				second := b.campaigning(w.ctx, "b")
+				second := b.campaigning(w.Ctx, "b")
 				time.Sleep(3 * time.Second)
-				second.blocked()
+				blocked(second)
 				for range 3 {
-					fail(b.conn.Link())
+					fail(b.Link())
 				}
 				w.resign(l)
 				w.patience()
-				<-second.over
-				l = second.elected()
+				<-second.Over
+				l = second.Granted()
 				w.leader("b")
 				crowd.agree("a - b")
 				w.resign(l)
@@ -92,26 +92,26 @@ func TestVacancyUntilTheNextTakesOffice(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		crowd := w.crowd()
-		early := w.client().observe(w.ctx)
+		early := w.client().observe(w.Ctx)
 		l := a.elect("a")
-		second := b.campaigning(w.ctx, "b")
+		second := b.campaigning(w.Ctx, "b")
 		w.patience()
 		for range 100 { // until it is healed
-			b.conn.Link().LoseNextRequest(mem.OpUpdate)
+			b.Link().LoseNextRequest(mem.OpUpdate)
 		}
 		w.resign(l)
 		w.vacant()
-		c, err := w.client().election().Candidates(w.ctx)
+		c, err := w.client().election().Candidates(w.Ctx)
 		if err != nil || len(c.Holders) != 0 || len(c.Waiters) != 1 || string(c.Waiters[0].Value) != "b" {
 			t.Errorf("%+v, %v; want a candidate and no leader", c, err)
 		}
-		begun := w.client().observe(w.ctx)
+		begun := w.client().observe(w.Ctx)
 		early.shows("- a -")
 		begun.shows("-")
-		second.blocked()
-		w.ok(b.conn.Link().Heal())
-		<-second.over
-		l = second.elected()
+		blocked(second)
+		w.OK(b.Link().Heal())
+		<-second.Over
+		l = second.Granted()
 		early.shows("- a - b")
 		begun.shows("- b")
 		crowd.agree("- a - b")
@@ -129,18 +129,18 @@ func TestTakingOfficeFails(t *testing.T) {
 		want error
 	}{
 		"session lost": {func(w *world, c *client, _ string) {
-			s, err := c.Session(w.ctx)
-			w.ok(err)
-			w.store.Expire(s.ID())
+			s, err := c.Session(w.Ctx)
+			w.OK(err)
+			w.Store.Expire(s.ID())
 		}, coord.ErrSessionLost},
-		"cut off":       {func(_ *world, c *client, _ string) { c.conn.Link().Cut() }, coord.ErrSessionLost},
-		"removed":       {func(w *world, _ *client, key string) { w.store.Remove(namespace, line, key) }, coord.ErrRemoved},
-		"closed":        {func(w *world, c *client, _ string) { w.ok(c.Close(w.ctx)) }, coord.ErrClosed},
+		"cut off":       {func(_ *world, c *client, _ string) { c.Link().Cut() }, coord.ErrSessionLost},
+		"removed":       {func(w *world, _ *client, key string) { w.Remove(key) }, coord.ErrRemoved},
+		"closed":        {func(w *world, c *client, _ string) { w.OK(c.Close(w.Ctx)) }, coord.ErrClosed},
 		"ctx has ended": {func(*world, *client, string) { cancel() }, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubbleOver(t, false, func(w *world) {
-				work := w.ctx
+				work := w.Ctx
 				if c.want == context.Canceled {
 					work = ctx
 				}
@@ -148,19 +148,19 @@ func TestTakingOfficeFails(t *testing.T) {
 				crowd := w.crowd()
 				l := first.elect("a")
 				second := b.campaigning(work, "b")
-				third := d.campaigning(w.ctx, "c")
-				late := b.conn.Link().Hold(mem.OpUpdate)
+				third := d.campaigning(w.Ctx, "c")
+				late := b.Link().Hold(mem.OpUpdate)
 				w.resign(l)
 				<-late.Caught()
-				c.end(w, b, w.nodes(2)[0].Key)
-				<-second.over
-				second.failed(c.want)
-				<-third.over
+				c.end(w, b, w.Nodes(2)[0].Key)
+				<-second.Over
+				second.Failed(c.want)
+				<-third.Over
 				late.Release()
-				l = third.elected()
+				l = third.Granted()
 				w.leader("c")
 				crowd.agree("- a - c") // b never led
-				w.ok(b.conn.Link().Heal())
+				w.OK(b.Link().Heal())
 				w.resign(l)
 			})
 		})
@@ -171,12 +171,12 @@ func TestCandidateWhoseSessionIsLostIsNeverElected(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		l := a.elect("a")
-		session, err := b.Session(w.ctx)
-		w.ok(err)
-		second := b.campaigning(w.ctx, "b")
-		w.store.Expire(session.ID())
+		session, err := b.Session(w.Ctx)
+		w.OK(err)
+		second := b.campaigning(w.Ctx, "b")
+		w.Store.Expire(session.ID())
 		time.Sleep(ttl)
-		second.failed(coord.ErrSessionLost)
+		second.Failed(coord.ErrSessionLost)
 		w.resign(l)
 		w.resign(b.elect("b"))
 	})
@@ -185,17 +185,17 @@ func TestCandidateWhoseSessionIsLostIsNeverElected(t *testing.T) {
 func TestLostReplyMakesOneCandidate(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		_, err := a.Session(w.ctx)
-		w.ok(err)
+		_, err := a.Session(w.Ctx)
+		w.OK(err)
 		for range 3 {
-			a.conn.Link().DropNextReply(mem.OpCreate)
+			a.Link().DropNextReply(mem.OpCreate)
 		}
-		done := a.campaigning(w.ctx, "a")
-		<-done.over
-		w.nodes(1)
+		done := a.campaigning(w.Ctx, "a")
+		<-done.Over
+		w.Nodes(1)
 		w.leader("a")
-		w.resign(done.elected())
-		w.nodes(0)
+		w.resign(done.Granted())
+		w.Nodes(0)
 	})
 }
 
@@ -204,26 +204,26 @@ func TestOperatorRemovesEntries(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		crowd := w.crowd()
-		witness := w.client().observe(w.ctx)
+		witness := w.client().observe(w.Ctx)
 		first := a.elect("a")
-		second, third := b.campaigning(w.ctx, "b"), c.campaigning(w.ctx, "c")
+		second, third := b.campaigning(w.Ctx, "b"), c.campaigning(w.Ctx, "c")
 		w.patience()
-		nodes := w.nodes(3)
-		w.store.Remove(namespace, line, nodes[1].Key)
+		nodes := w.Nodes(3)
+		w.Remove(nodes[1].Key)
 		time.Sleep(time.Second)
-		second.failed(coord.ErrRemoved)
-		third.blocked()
-		w.store.Remove(namespace, line, nodes[0].Key)
+		second.Failed(coord.ErrRemoved)
+		blocked(third)
+		w.Remove(nodes[0].Key)
 		time.Sleep(time.Second)
 		w.lost(first, coord.ErrRemoved)
-		w.is(first.Resign(w.ctx), coord.ErrRemoved)
-		leader := third.elected()
+		w.Is(first.Resign(w.Ctx), coord.ErrRemoved)
+		leader := third.Granted()
 		witness.shows("- a - c")
-		waiting := a.campaigning(w.ctx, "a2")
-		w.store.RemoveDir(namespace, line)
+		waiting := a.campaigning(w.Ctx, "a2")
+		w.RemoveDir()
 		time.Sleep(time.Second)
 		w.lost(leader, coord.ErrRemoved)
-		waiting.failed(coord.ErrRemoved)
+		waiting.Failed(coord.ErrRemoved)
 		witness.shows("- a - c -")
 		l := b.elect("b")
 		if l.Token() <= leader.Token() {
@@ -239,31 +239,31 @@ func TestCloseEndsLeadershipAndCandidacy(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		l := a.elect("a")
-		waiting, observer := b.campaigning(w.ctx, "b"), b.observe(w.ctx)
-		w.ok(b.Close(w.ctx))
-		waiting.failed(coord.ErrClosed)
+		waiting, observer := b.campaigning(w.Ctx, "b"), b.observe(w.Ctx)
+		w.OK(b.Close(w.Ctx))
+		waiting.Failed(coord.ErrClosed)
 		observer.ended(coord.ErrClosed)
-		w.ok(a.Close(w.ctx))
+		w.OK(a.Close(w.Ctx))
 		w.lost(l, coord.ErrClosed)
-		w.nodes(0)
-		_, err := a.election().Campaign(w.ctx, nil)
-		w.is(err, coord.ErrClosed)
+		w.Nodes(0)
+		_, err := a.election().Campaign(w.Ctx, nil)
+		w.Is(err, coord.ErrClosed)
 	})
 }
 
 func TestDedicatedSessionIsNotReplaced(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		s, err := a.NewSession(w.ctx, 3*time.Second)
-		w.ok(err)
+		s, err := a.NewSession(w.Ctx, 3*time.Second)
+		w.OK(err)
 		e := a.election(coord.WithSession(s))
-		l, err := e.Campaign(w.ctx, nil)
-		w.ok(err)
-		w.store.Expire(s.ID())
+		l, err := e.Campaign(w.Ctx, nil)
+		w.OK(err)
+		w.Store.Expire(s.ID())
 		time.Sleep(3 * time.Second)
 		w.lost(l, coord.ErrSessionLost)
-		_, err = e.Campaign(w.ctx, nil)
-		w.is(err, coord.ErrSessionLost)
+		_, err = e.Campaign(w.Ctx, nil)
+		w.Is(err, coord.ErrSessionLost)
 		w.resign(a.elect("on the shared session"))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
@@ -31,16 +32,16 @@ func TestObserversSurviveReconnects(t *testing.T) {
 					l := a.elect("a")
 					w.patience()
 					for _, c := range crowd.clients {
-						fault(c.conn.Link())
+						fault(c.Link())
 					}
-					next := b.campaigning(w.ctx, "b")
+					next := b.campaigning(w.Ctx, "b")
 					w.proclaim(l, "missed")
 					w.resign(l)
-					l = next.elected()
+					l = next.Granted()
 					time.Sleep(time.Duration(round) * ttl)
 					w.proclaim(l, fmt.Sprint("b", round))
 					for _, c := range crowd.clients {
-						w.ok(c.conn.Link().Heal())
+						w.OK(c.Link().Heal())
 					}
 					time.Sleep(ttl) // more than the longest pause between two lists
 					for i, o := range crowd.all {
@@ -61,7 +62,7 @@ func TestObserversSurviveReconnects(t *testing.T) {
 func TestBusyConsumer(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()
-		next, stop := iter.Pull2(c.election().Observe(w.ctx))
+		next, stop := iter.Pull2(c.election().Observe(w.Ctx))
 		defer stop()
 		show := func() string {
 			o, err, ok := next()
@@ -95,37 +96,37 @@ func TestObserveEndsWithTheReason(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()
 		l := c.elect("v")
-		ctx, cancel := context.WithCancelCause(w.ctx)
-		first, second := c.observe(ctx), c.observe(w.ctx)
+		ctx, cancel := context.WithCancelCause(w.Ctx)
+		first, second := c.observe(ctx), c.observe(w.Ctx)
 		cancel(errGone)
 		first.ended(context.Canceled)
-		w.is(first.err, errGone)
-		over, done := context.WithCancel(w.ctx)
+		w.Is(first.err, errGone)
+		over, done := context.WithCancel(w.Ctx)
 		done()
 		c.observe(over).ended(context.Canceled)
 		second.shows("v")
-		for o, err := range c.election().Observe(w.ctx) { // left by the consumer
+		for o, err := range c.election().Observe(w.Ctx) { // left by the consumer
 			if err != nil || string(o.Leader.Value) != "v" {
 				t.Errorf("%+v, %v", o, err)
 			}
 			break
 		}
 		w.resign(l)
-		w.ok(c.Close(w.ctx))
+		w.OK(c.Close(w.Ctx))
 		second.ended(coord.ErrClosed)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		conn := denied{mem.NewStore().Open(namespace)}
+		conn := denied{mem.NewStore().Open(recipetest.Namespace)}
 		c, err := coord.New(conn, coord.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close(t.Context())
-		w := &world{T: t, ctx: t.Context()}
-		client := &client{c, nil, w}
+		w := &world{&recipetest.World{T: t, Ctx: t.Context()}}
+		client := &client{&recipetest.Process{Client: c}, w}
 		client.observe(t.Context()).ended(coord.ErrDenied)
 		_, err = client.election().Leader(t.Context())
-		w.is(err, coord.ErrDenied)
+		w.Is(err, coord.ErrDenied)
 	})
 }
 
@@ -145,7 +146,7 @@ func (denied) List(context.Context, string) ([]driver.Node, error) {
 func TestObserversAgree(t *testing.T) {
 	bubble(t, func(w *world) {
 		crowd := w.crowd()
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		defer cancel()
 		done := make(chan struct{})
 		const candidates = 5
@@ -166,16 +167,16 @@ func TestObserversAgree(t *testing.T) {
 					case 0:
 						_ = l.Resign(ctx)
 					case 1:
-						w.store.Expire(l.Session().ID())
+						w.Store.Expire(l.Session().ID())
 					case 2:
-						w.store.Remove(namespace, line, nodeOf(l, c))
+						w.Remove(nodeOf(l, c))
 					}
 					<-l.Done()
 				}
 			}()
 		}
 		for i := range 200 {
-			crowd.clients[i%len(crowd.clients)].conn.Link().DropConnections()
+			crowd.clients[i%len(crowd.clients)].Link().DropConnections()
 			time.Sleep(100 * time.Millisecond)
 		}
 		cancel()
@@ -186,7 +187,7 @@ func TestObserversAgree(t *testing.T) {
 		l := w.client().elect("the last")
 		crowd.agree("- the last")
 		for _, o := range crowd.all {
-			if !w.plain && len(o.seen) < 50 {
+			if !w.Plain && len(o.seen) < 50 {
 				t.Errorf("shown no more than %s", o.words())
 			}
 		}

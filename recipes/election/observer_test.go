@@ -44,7 +44,7 @@ func (c *client) observe(ctx context.Context) *observer {
 // patience is how long a change takes to be shown where the store has no watch:
 // somewhat more than the pause between two lists. With a watch it takes none.
 func (w *world) patience() {
-	if w.plain {
+	if w.Plain {
 		time.Sleep(3 * time.Second)
 	}
 	synctest.Wait()
@@ -80,7 +80,7 @@ func (o *observer) ended(want error) {
 	synctest.Wait()
 	select {
 	case <-o.over:
-		o.w.is(o.err, want)
+		o.w.Is(o.err, want)
 	default:
 		o.w.Fatalf("Observe goes on; want it ended with %v", want)
 	}
@@ -95,7 +95,7 @@ type crowd struct {
 }
 
 func (w *world) crowd() *crowd {
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	c := &crowd{w: w, cancel: cancel}
 	for range 10 {
 		client := w.client()

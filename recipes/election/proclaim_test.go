@@ -11,12 +11,13 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/recipetest"
 )
 
 func TestProclaimIsSeenByEverybody(t *testing.T) {
 	bubble(t, func(w *world) {
 		crowd := w.crowd()
-		witness := w.client().observe(w.ctx)
+		witness := w.client().observe(w.Ctx)
 		l := w.client().elect("0")
 		want := "- 0"
 		for i := range 3 {
@@ -43,8 +44,8 @@ func TestProclaimOutlivesFailures(t *testing.T) {
 			bubble(t, func(w *world) {
 				a := w.client()
 				l := a.elect("old")
-				fail(a.conn.Link())
-				fail(a.conn.Link())
+				fail(a.Link())
+				fail(a.Link())
 				w.proclaim(l, "new")
 				w.leader("new")
 				w.resign(l)
@@ -58,13 +59,13 @@ func TestProclaimOutlivesFailures(t *testing.T) {
 func TestLateProclaimUndoesNoLaterOne(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		observer := w.client().observe(w.ctx)
+		observer := w.client().observe(w.Ctx)
 		l := a.elect("0")
 		w.patience()
-		late := a.conn.Link().Hold(mem.OpUpdate)
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		late := a.Link().Hold(mem.OpUpdate)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
-		w.is(l.Proclaim(ctx, []byte("1")), context.DeadlineExceeded)
+		w.Is(l.Proclaim(ctx, []byte("1")), context.DeadlineExceeded)
 		w.proclaim(l, "1")
 		w.patience()
 		w.proclaim(l, "2")
@@ -79,18 +80,18 @@ func TestProclaimsTakeTurns(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		l := a.elect("0")
-		late := a.conn.Link().Hold(mem.OpUpdate)
+		late := a.Link().Hold(mem.OpUpdate)
 		first, second := make(chan error), make(chan error)
-		go func() { first <- l.Proclaim(w.ctx, []byte("1")) }()
+		go func() { first <- l.Proclaim(w.Ctx, []byte("1")) }()
 		<-late.Caught()
-		go func() { second <- l.Proclaim(w.ctx, []byte("2")) }()
+		go func() { second <- l.Proclaim(w.Ctx, []byte("2")) }()
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
-		w.is(l.Proclaim(ctx, []byte("3")), context.DeadlineExceeded) // while it waits for its turn
+		w.Is(l.Proclaim(ctx, []byte("3")), context.DeadlineExceeded) // while it waits for its turn
 		late.Release()
-		w.ok(<-first)
-		w.ok(<-second)
+		w.OK(<-first)
+		w.OK(<-second)
 		w.leader("2")
 		w.resign(l)
 	})
@@ -103,14 +104,14 @@ func TestProclaimFromManyGoroutines(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
-				if err := l.Proclaim(w.ctx, fmt.Append(nil, i)); err != nil {
+				if err := l.Proclaim(w.Ctx, fmt.Append(nil, i)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		c, err := w.client().election().Leader(w.ctx)
-		w.ok(err)
+		c, err := w.client().election().Leader(w.Ctx)
+		w.OK(err)
 		crowd.agree(string(c.Value))
 		w.resign(l)
 	})
@@ -123,13 +124,13 @@ func TestProclaimRacesResign(t *testing.T) {
 		a := w.client()
 		crowd := w.crowd()
 		first := a.elect("first")
-		late := a.conn.Link().Hold(mem.OpUpdate)
+		late := a.Link().Hold(mem.OpUpdate)
 		result := make(chan error)
-		go func() { result <- first.Proclaim(w.ctx, []byte("stale")) }()
+		go func() { result <- first.Proclaim(w.Ctx, []byte("stale")) }()
 		<-late.Caught()
 		start := time.Now()
 		w.resign(first)
-		w.is(<-result, coord.ErrNotHeld, coord.ErrReleased)
+		w.Is(<-result, coord.ErrNotHeld, coord.ErrReleased)
 		if d := time.Since(start); d > 0 {
 			t.Errorf("Proclaim returned %v after the leadership's end", d)
 		}
@@ -151,31 +152,30 @@ func TestProclaimAfterAnUnconfirmedResign(t *testing.T) {
 		a := w.client()
 		l := a.elect("old")
 		for range 50 { // or the deleting in the background gets through
-			a.conn.Link().LoseNextRequest(mem.OpDelete)
+			a.Link().LoseNextRequest(mem.OpDelete)
 		}
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
-		w.is(l.Resign(ctx), context.DeadlineExceeded)
-		w.is(l.Proclaim(w.ctx, []byte("new")), coord.ErrReleased)
+		w.Is(l.Resign(ctx), context.DeadlineExceeded)
+		w.Is(l.Proclaim(w.Ctx, []byte("new")), coord.ErrReleased)
 		w.leader("old")
-		w.ok(a.conn.Link().Heal())
+		w.OK(a.Link().Heal())
 		w.resign(l)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
 // Who knows that it leads no more does not ask the store.
 func TestProclaimAfterTheEnd(t *testing.T) {
 	bubbleOver(t, false, func(w *world) {
-		conn := w.store.Open(namespace)
-		counted := &counter{Conn: conn}
-		l := w.clientOn(conn, counted).elect("v")
+		var n recipetest.Counter
+		l := w.counted(&n).elect("v")
 		w.resign(l)
-		counted.n.Store(0)
+		n.Next()
 		for range 20 {
-			w.is(l.Proclaim(w.ctx, nil), coord.ErrNotHeld, coord.ErrReleased)
+			w.Is(l.Proclaim(w.Ctx, nil), coord.ErrNotHeld, coord.ErrReleased)
 		}
-		counted.want(t, "proclaiming when it is over", 0)
+		n.Want(t, "proclaiming when it is over", recipetest.Counts{})
 	})
 }
 
@@ -183,20 +183,20 @@ func TestProclaimRacesLoss(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		first := a.elect("first")
-		next := b.campaigning(w.ctx, "second")
+		next := b.campaigning(w.Ctx, "second")
 		crowd := w.crowd()
-		late := a.conn.Link().Hold(mem.OpUpdate)
+		late := a.Link().Hold(mem.OpUpdate)
 		result := make(chan error)
-		go func() { result <- first.Proclaim(w.ctx, []byte("stale")) }()
+		go func() { result <- first.Proclaim(w.Ctx, []byte("stale")) }()
 		<-late.Caught()
-		a.conn.Link().Cut()
-		w.is(<-result, coord.ErrNotHeld, coord.ErrSessionLost)
-		<-next.over
-		second := next.elected()
+		a.Link().Cut()
+		w.Is(<-result, coord.ErrNotHeld, coord.ErrSessionLost)
+		<-next.Over
+		second := next.Granted()
 		late.Release()
 		w.leader("second")
 		crowd.agree("first - second")
-		w.ok(a.conn.Link().Heal())
+		w.OK(a.Link().Heal())
 		w.resign(second)
 	})
 }
@@ -206,12 +206,12 @@ func TestProclaimWithoutAnEntry(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		l := a.elect("v")
-		w.store.Remove(namespace, line, w.nodes(1)[0].Key)
-		w.is(l.Proclaim(w.ctx, []byte("w")), coord.ErrNotHeld, coord.ErrRemoved)
-		w.nodes(0)
+		w.Remove(w.Nodes(1)[0].Key)
+		w.Is(l.Proclaim(w.Ctx, []byte("w")), coord.ErrNotHeld, coord.ErrRemoved)
+		w.Nodes(0)
 		time.Sleep(time.Second)
 		w.lost(l, coord.ErrRemoved)
-		w.is(l.Resign(w.ctx), coord.ErrRemoved)
+		w.Is(l.Resign(w.Ctx), coord.ErrRemoved)
 	})
 }
 
@@ -219,7 +219,7 @@ func TestProclaimAndResignEndWithTheirContext(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		l := a.elect("v")
-		a.conn.Link().Freeze(mem.Both)
+		a.Link().Freeze(mem.Both)
 		for name, call := range map[string]func(context.Context) error{
 			"Proclaim": func(ctx context.Context) error { return l.Proclaim(ctx, nil) },
 			"Leader":   func(ctx context.Context) error { _, err := a.election().Leader(ctx); return err },
@@ -231,19 +231,19 @@ func TestProclaimAndResignEndWithTheirContext(t *testing.T) {
 				return err
 			},
 		} {
-			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 			start := time.Now()
 			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Second {
 				t.Errorf("%s under a ctx of a second: %v after %v", name, err, time.Since(start))
 			}
 			cancel()
 		}
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
-		w.is(l.Resign(ctx), context.DeadlineExceeded)
-		w.ok(a.conn.Link().Heal())
+		w.Is(l.Resign(ctx), context.DeadlineExceeded)
+		w.OK(a.Link().Heal())
 		w.resign(l)
 		time.Sleep(ttl)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
@@ -19,15 +19,15 @@ func TestRunSurvivesALossWhileCampaigning(t *testing.T) {
 		l := w.client().elect("other")
 		s := c.serve(false)
 		for range 3 {
-			session, err := c.Session(w.ctx)
-			w.ok(err)
-			w.store.Expire(session.ID())
+			session, err := c.Session(w.Ctx)
+			w.OK(err)
+			w.Store.Expire(session.ID())
 			time.Sleep(2 * ttl)
-			w.nodes(2)
+			w.Nodes(2)
 		}
-		w.store.Remove(namespace, line, w.nodes(2)[1].Key)
+		w.Remove(w.Nodes(2)[1].Key)
 		time.Sleep(ttl)
-		w.nodes(2)
+		w.Nodes(2)
 		s.wrote("")
 		w.resign(l)
 		s.term()
@@ -38,24 +38,19 @@ func TestRunSurvivesALossWhileCampaigning(t *testing.T) {
 // after it is back.
 func TestRunOutlivesAnOutage(t *testing.T) {
 	bubble(t, func(w *world) {
-		conn := w.store.Open(namespace)
-		counted := &counter{Conn: conn}
-		var via driver.Conn = counted
-		if w.plain {
-			via = plainConn{counted}
-		}
-		c := w.clientOn(conn, via)
+		var asked recipetest.Counter
+		c := w.counted(&asked)
 		s := c.serve(false)
 		l := s.term()
-		conn.Link().Cut()
+		c.Link().Cut()
 		<-l.Done()
-		counted.n.Store(0)
+		asked.Next()
 		const outage = 6 * time.Hour
 		time.Sleep(outage)
-		if n := counted.n.Load(); n > int64(outage/(250*time.Millisecond)) {
-			t.Errorf("%d requests in %v", n, outage)
+		if n := asked.Next(); n.Sessions+n.Requests > int64(outage/(250*time.Millisecond)) {
+			t.Errorf("%+v in %v", n, outage)
 		}
-		w.ok(conn.Link().Heal())
+		w.OK(c.Link().Heal())
 		start := time.Now()
 		s.term()
 		if d := time.Since(start); d > 10*time.Second {
@@ -71,19 +66,19 @@ func TestRunReturnsWhatIsHopeless(t *testing.T) {
 		a := leading.serve(false)
 		a.term()
 		b := waiting.serve(false)
-		w.nodes(2)
-		w.ok(waiting.Close(w.ctx))
+		w.Nodes(2)
+		w.OK(waiting.Close(w.Ctx))
 		b.ended(coord.ErrClosed)
-		w.ok(leading.Close(w.ctx))
+		w.OK(leading.Close(w.Ctx))
 		a.ended(coord.ErrClosed)
 		a.wrote("+()")
 
 		c := w.client()
-		session, err := c.NewSession(w.ctx, 0)
-		w.ok(err)
+		session, err := c.NewSession(w.Ctx, 0)
+		w.OK(err)
 		s := c.serve(false, coord.WithSession(session))
 		s.term()
-		w.store.Expire(session.ID())
+		w.Store.Expire(session.ID())
 		time.Sleep(2 * ttl)
 		s.ended(coord.ErrSessionLost)
 	})
@@ -128,15 +123,15 @@ func neverTwo(w *world, rough bool) {
 			case term%3 == 0:
 				return election.ErrStepDown
 			case term%3 == 1 && rough:
-				w.store.Expire(l.Session().ID())
+				w.Store.Expire(l.Session().ID())
 			case term%3 == 2 && rough:
-				w.store.RemoveDir(namespace, line)
+				w.RemoveDir()
 			}
 			<-ctx.Done()
 			return ctx.Err()
 		}
 	}
-	ctx, cancel := context.WithCancel(w.ctx)
+	ctx, cancel := context.WithCancel(w.Ctx)
 	var all sync.WaitGroup
 	var clients []*client
 	for i := range inside {
@@ -152,31 +147,31 @@ func neverTwo(w *world, rough bool) {
 	}
 	for i := range 60 {
 		time.Sleep(ttl)
-		l := clients[i%3].conn.Link()
+		l := clients[i%3].Link()
 		l.Cut()
 		time.Sleep(2 * ttl)
-		w.ok(l.Heal())
+		w.OK(l.Heal())
 	}
 	cancel()
 	all.Wait()
 	if terms < 40 {
 		w.Errorf("%d terms; want many", terms)
 	}
-	w.nodes(0)
+	w.Nodes(0)
 }
 
 func TestRunWithoutOptionsAndWithAnUnreachableStore(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()
-		c.conn.Link().Freeze(mem.Both)
-		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+		c.Link().Freeze(mem.Both)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Minute)
 		defer cancel()
 		start := time.Now()
 		err := c.election().Run(ctx, nil, func(context.Context, *election.Leadership) error { panic("called") }, nil)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
 			t.Errorf("Run returned %v after %v", err, time.Since(start))
 		}
-		w.ok(c.conn.Link().Heal())
+		w.OK(c.Link().Heal())
 		time.Sleep(2 * ttl) // the store ends the sessions whose opening was not heard of
 	})
 }

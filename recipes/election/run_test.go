@@ -27,7 +27,7 @@ func TestRunReturnsWhatItsFunctionSays(t *testing.T) {
 			}
 			w.lost(l, coord.ErrReleased)
 			s.wrote("+()")
-			w.nodes(0)
+			w.Nodes(0)
 		})
 	}
 }
@@ -36,13 +36,13 @@ func TestRunReturnsWhatItsFunctionSays(t *testing.T) {
 // last with the end.
 func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	for name, lose := range map[string]func(*service, *election.Leadership){
-		"session ended": func(s *service, l *election.Leadership) { s.w.store.Expire(l.Session().ID()) },
-		"removed":       func(s *service, l *election.Leadership) { s.w.store.RemoveDir(namespace, line) },
+		"session ended": func(s *service, l *election.Leadership) { s.w.Store.Expire(l.Session().ID()) },
+		"removed":       func(s *service, l *election.Leadership) { s.w.RemoveDir() },
 		"cut off": func(s *service, l *election.Leadership) {
-			s.c.conn.Link().Cut()
+			s.c.Link().Cut()
 			<-l.Done()
 			time.Sleep(2 * ttl)
-			s.w.ok(s.c.conn.Link().Heal())
+			s.w.OK(s.c.Link().Heal())
 		},
 		"stepped down": func(s *service, l *election.Leadership) { s.ends <- fmt.Errorf("too hot: %w", election.ErrStepDown) },
 	} {
@@ -68,7 +68,7 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 				s.stop(reason)
 				s.ended(context.Canceled, reason)
 				s.wrote(want + "+()")
-				w.nodes(0)
+				w.Nodes(0)
 			})
 		})
 	}
@@ -85,7 +85,7 @@ func TestRunResignsAfterItsFunction(t *testing.T) {
 		if l.Err() != nil || len(b.terms) > 0 {
 			t.Errorf("resigned while its function runs: %v", l.Err())
 		}
-		w.nodes(2)
+		w.Nodes(2)
 		time.Sleep(time.Hour)
 		a.ends <- errOops
 		a.ended(context.Canceled, errOops)
@@ -101,13 +101,13 @@ func TestStubbornFunctionIsNeverJoinedByAnother(t *testing.T) {
 		first := c.serve(true)
 		l := first.term()
 		second := c.serve(false)
-		w.nodes(2)
-		w.store.Expire(l.Session().ID())
+		w.Nodes(2)
+		w.Store.Expire(l.Session().ID())
 		time.Sleep(time.Hour)
 		w.lost(l, coord.ErrSessionLost)
 		first.wrote("+(")
 		second.wrote("") // elected it was, but it must not begin
-		w.nodes(0)
+		w.Nodes(0)
 		elsewhere := other.serve(false)
 		elsewhere.term()
 		elsewhere.ends <- nil
@@ -119,7 +119,7 @@ func TestStubbornFunctionIsNeverJoinedByAnother(t *testing.T) {
 		if n := len(first.terms) + len(second.terms); n != 1 {
 			t.Errorf("%d functions run; want one", n)
 		}
-		w.nodes(2)
+		w.Nodes(2)
 		if len(first.terms) == 1 {
 			first.ends <- nil
 		}
@@ -130,7 +130,7 @@ func TestRunEndsWhileItWaitsForAFunction(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()
 		first := c.serve(true)
-		w.store.Expire(first.term().Session().ID())
+		w.Store.Expire(first.term().Session().ID())
 		time.Sleep(ttl)
 		second := c.serve(false)
 		second.wrote("")
@@ -146,11 +146,11 @@ func TestRunStopsWhileCampaigning(t *testing.T) {
 	bubble(t, func(w *world) {
 		l := w.client().elect("other")
 		s := w.client().serve(false)
-		w.nodes(2)
+		w.Nodes(2)
 		s.stop(errOops)
 		s.ended(context.Canceled, errOops)
 		s.wrote("")
-		w.nodes(1)
+		w.Nodes(1)
 		w.resign(l)
 	})
 }
@@ -159,8 +159,8 @@ func TestRunStopsWhilePausing(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()
 		s := c.serve(false)
-		w.store.Expire(s.term().Session().ID())
-		for s.c.conn.Link().Cut(); ; time.Sleep(time.Millisecond) {
+		w.Store.Expire(s.term().Session().ID())
+		for s.c.Link().Cut(); ; time.Sleep(time.Millisecond) {
 			synctest.Wait()
 			s.mu.Lock()
 			defeated := len(s.diary) == 4
@@ -171,7 +171,7 @@ func TestRunStopsWhilePausing(t *testing.T) {
 		}
 		s.stop(nil)
 		s.ended(context.Canceled)
-		w.ok(c.conn.Link().Heal())
+		w.OK(c.Link().Heal())
 		time.Sleep(2 * ttl) // the store ends the sessions whose opening was not heard of
 	})
 }
@@ -187,9 +187,9 @@ func TestRunWhoseFunctionPanics(t *testing.T) {
 						t.Errorf("recovered %v", r)
 					}
 				}()
-				_ = c.election().Run(w.ctx, nil, func(context.Context, *election.Leadership) error { panic("boom") }, nil)
+				_ = c.election().Run(w.Ctx, nil, func(context.Context, *election.Leadership) error { panic("boom") }, nil)
 			}()
-			w.nodes(0)
+			w.Nodes(0)
 		}
 	})
 }

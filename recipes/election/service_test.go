@@ -30,7 +30,7 @@ type service struct {
 func (c *client) serve(stubborn bool, opts ...coord.RecipeOption) *service {
 	s := &service{w: c.w, c: c, over: make(chan struct{}), terms: make(chan *election.Leadership, 100), ends: make(chan error)}
 	var ctx context.Context
-	ctx, s.stop = context.WithCancelCause(c.w.ctx)
+	ctx, s.stop = context.WithCancelCause(c.w.Ctx)
 	c.w.Cleanup(func() { s.stop(nil); <-s.over })
 	go func() {
 		defer close(s.over)
@@ -50,7 +50,7 @@ func (c *client) serve(stubborn bool, opts ...coord.RecipeOption) *service {
 			}
 		}, &election.RunOptions{
 			Elected:  func(*election.Leadership) { s.say("+") },
-			Defeated: func(l *election.Leadership, err error) { s.say("-"); s.w.is(l.Err(), coord.ErrNotHeld) },
+			Defeated: func(l *election.Leadership, err error) { s.say("-"); s.w.Is(l.Err(), coord.ErrNotHeld) },
 		})
 	}()
 	synctest.Wait()
@@ -93,7 +93,7 @@ func (s *service) ended(want ...error) {
 	synctest.Wait()
 	select {
 	case <-s.over:
-		s.w.is(s.err, want...)
+		s.w.Is(s.err, want...)
 	default:
 		s.w.Fatalf("Run goes on; want it ended with %v", want)
 	}

@@ -25,31 +25,31 @@ func TestLossIsToldBeforeTheHandover(t *testing.T) {
 			bubble(t, func(w *world) {
 				a, b := w.client(), w.client()
 				held := a.lock()
-				next := b.locking(w.ctx)
-				cut(a.conn.Link())
+				next := b.locking(w.Ctx)
+				cut(a.Link())
 				// What runs here has ended before the lock is given away, in
 				// the order of events and not only of clocks.
 				told := make(chan time.Time, 1)
 				stop := context.AfterFunc(held.Context(), func() { told <- time.Now() })
 				defer stop()
-				<-next.over
+				<-next.Over
 				at := <-told
-				if next.err != nil || held.Context().Err() == nil || next.at.Before(at) {
-					t.Fatalf("the lock was granted at %v, %v; the holder was told at %v", next.at, next.err, at)
+				if next.Err != nil || held.Context().Err() == nil || next.At.Before(at) {
+					t.Fatalf("the lock was granted at %v, %v; the holder was told at %v", next.At, next.Err, at)
 				}
-				w.lost(held, coord.ErrSessionLost)
-				second := next.granted()
+				w.Lost(held, coord.ErrSessionLost)
+				second := next.Granted()
 				if second.Token() <= held.Token() {
 					t.Errorf("token %d after %d", second.Token(), held.Token())
 				}
 				_, err := a.mutex().Lock(context.WithoutCancel(held.Context()))
-				w.is(err, coord.ErrNotHeld)
-				w.is(held.Unlock(w.ctx), coord.ErrSessionLost)
+				w.Is(err, coord.ErrNotHeld)
+				w.Is(held.Unlock(w.Ctx), coord.ErrSessionLost)
 				if second.Err() != nil {
 					t.Errorf("the second holder lost the lock: %v", second.Err())
 				}
 				w.unlock(second)
-				if err := a.conn.Link().Heal(); err != nil {
+				if err := a.Link().Heal(); err != nil {
 					t.Fatal(err)
 				}
 				w.unlock(a.lock()) // with a new session
@@ -64,10 +64,10 @@ func TestErrAsksTheClock(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		held := a.lock()
-		w.store.Expire(held.Session().ID())
-		a.conn.Link().Freeze(mem.Both)
+		w.Store.Expire(held.Session().ID())
+		a.Link().Freeze(mem.Both)
 		time.Sleep(2 * ttl)
-		w.is(held.Err(), coord.ErrSessionLost)
+		w.Is(held.Err(), coord.ErrSessionLost)
 	})
 }
 
@@ -75,17 +75,17 @@ func TestWaiterWhoseSessionIsLostFailsAndIsNeverGranted(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		held := a.lock()
-		session, err := b.Session(w.ctx)
+		session, err := b.Session(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		waiting := b.locking(w.ctx)
-		w.store.Expire(session.ID())
+		waiting := b.locking(w.Ctx)
+		w.Store.Expire(session.ID())
 		time.Sleep(ttl)
-		waiting.failed(coord.ErrSessionLost)
+		waiting.Failed(coord.ErrSessionLost)
 		w.unlock(held)
 		w.unlock(b.lock()) // the client goes on with a new session
-		again, err := b.Session(w.ctx)
+		again, err := b.Session(w.Ctx)
 		if err != nil || again.ID() == session.ID() || session.Err() == nil {
 			t.Errorf("session %v after %v: %v; want another, and the first to stay lost", again.ID(), session.ID(), err)
 		}
@@ -95,31 +95,31 @@ func TestWaiterWhoseSessionIsLostFailsAndIsNeverGranted(t *testing.T) {
 func TestDedicatedSessionIsNotReplaced(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		s, err := a.NewSession(w.ctx, 3*time.Second)
+		s, err := a.NewSession(w.Ctx, 3*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := a.mutex(coord.WithSession(s))
-		held, err := m.Lock(w.ctx)
+		held, err := m.Lock(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		shared := a.lockOther()
-		w.store.Expire(s.ID())
+		w.Store.Expire(s.ID())
 		time.Sleep(3 * time.Second)
-		w.lost(held, coord.ErrSessionLost)
+		w.Lost(held, coord.ErrSessionLost)
 		if shared.Err() != nil {
 			t.Errorf("the shared session was lost with the dedicated one: %v", shared.Err())
 		}
-		_, err = m.Lock(w.ctx)
-		w.is(err, coord.ErrSessionLost)
+		_, err = m.Lock(w.Ctx)
+		w.Is(err, coord.ErrSessionLost)
 		w.unlock(shared)
 	})
 }
 
 func (c *client) lockOther() *mutex.Held {
 	c.w.Helper()
-	held, err := mutex.New(c.Client, "other").Lock(c.w.ctx)
+	held, err := mutex.New(c.Client, "other").Lock(c.w.Ctx)
 	if err != nil {
 		c.w.Fatal(err)
 	}
@@ -129,16 +129,16 @@ func (c *client) lockOther() *mutex.Held {
 func TestLostReplyMakesOneEntry(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		if _, err := a.Session(w.ctx); err != nil {
+		if _, err := a.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			a.conn.Link().DropNextReply(mem.OpCreate)
+			a.Link().DropNextReply(mem.OpCreate)
 		}
 		held := a.lock()
-		w.nodes(1)
+		w.Nodes(1)
 		w.unlock(held)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
@@ -146,20 +146,20 @@ func TestLostReplyMakesOneEntry(t *testing.T) {
 func TestLateCreateLeavesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
-		if _, err := a.Session(w.ctx); err != nil {
+		if _, err := a.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		late := a.conn.Link().Hold(mem.OpCreate)
-		ctx, cancel := context.WithCancel(w.ctx)
+		late := a.Link().Hold(mem.OpCreate)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		lock := a.locking(ctx)
 		<-late.Caught()
 		cancel()
-		lock.failed(context.Canceled)
+		lock.Failed(context.Canceled)
 		again := a.lock() // while the first request still is on its way
 		late.Release()
-		w.nodes(1)
+		w.Nodes(1)
 		w.unlock(again)
-		w.nodes(0)
+		w.Nodes(0)
 		w.unlock(b.lock())
 	})
 }
@@ -168,22 +168,22 @@ func TestLateCreateLeavesNothing(t *testing.T) {
 func TestAbandonIsRetried(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		if _, err := a.Session(w.ctx); err != nil {
+		if _, err := a.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		link := a.conn.Link()
+		link := a.Link()
 		link.Freeze(mem.Down)
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		lock := a.locking(ctx)
-		w.nodes(1)
+		w.Nodes(1)
 		cancel()
-		lock.failed(context.Canceled)
+		lock.Failed(context.Canceled)
 		for range 3 {
 			link.LoseNextRequest(mem.OpAbandon)
 		}
 		link.Thaw(mem.Down)
 		time.Sleep(ttl / 3)
-		w.nodes(0)
+		w.Nodes(0)
 		w.unlock(a.lock())
 	})
 }
@@ -193,20 +193,20 @@ func TestRemovedEntryIsTold(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		held := a.lock()
-		second, third := b.locking(w.ctx), c.locking(w.ctx)
-		nodes := w.nodes(3)
-		w.store.Remove(namespace, "mutex:m", nodes[1].Key)
+		second, third := b.locking(w.Ctx), c.locking(w.Ctx)
+		nodes := w.Nodes(3)
+		w.Remove(nodes[1].Key)
 		time.Sleep(time.Second)
-		second.failed(coord.ErrRemoved)
-		third.blocked()
-		w.store.Remove(namespace, "mutex:m", nodes[0].Key)
+		second.Failed(coord.ErrRemoved)
+		blocked(third)
+		w.Remove(nodes[0].Key)
 		time.Sleep(time.Second)
-		w.lost(held, coord.ErrRemoved)
-		w.is(held.Unlock(w.ctx), coord.ErrRemoved)
+		w.Lost(held, coord.ErrRemoved)
+		w.Is(held.Unlock(w.Ctx), coord.ErrRemoved)
 		_, err := a.mutex().Lock(context.WithoutCancel(held.Context()))
-		w.is(err, coord.ErrNotHeld)
-		w.unlock(third.granted())
-		w.nodes(0)
+		w.Is(err, coord.ErrNotHeld)
+		w.unlock(third.Granted())
+		w.Nodes(0)
 	})
 }
 
@@ -215,21 +215,21 @@ func TestRemovedEntriesOfOneProcess(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		held := a.lock()
-		second, third := a.locking(w.ctx), a.locking(w.ctx)
-		nodes := w.nodes(3)
-		w.store.Remove(namespace, "mutex:m", nodes[1].Key)
+		second, third := a.locking(w.Ctx), a.locking(w.Ctx)
+		nodes := w.Nodes(3)
+		w.Remove(nodes[1].Key)
 		time.Sleep(time.Second)
-		second.failed(coord.ErrRemoved)
-		third.blocked()
+		second.Failed(coord.ErrRemoved)
+		blocked(third)
 		w.unlock(held)
-		w.unlock(third.granted())
+		w.unlock(third.Granted())
 
 		held = a.lock()
-		waiting := a.locking(w.ctx)
-		w.store.RemoveDir(namespace, "mutex:m")
+		waiting := a.locking(w.Ctx)
+		w.RemoveDir()
 		time.Sleep(time.Second)
-		w.lost(held, coord.ErrRemoved)
-		waiting.failed(coord.ErrRemoved)
+		w.Lost(held, coord.ErrRemoved)
+		waiting.Failed(coord.ErrRemoved)
 		w.unlock(a.lock())
 	})
 }
@@ -238,15 +238,15 @@ func TestDeadlineWithAFrozenStore(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		held := a.lock()
-		link := a.conn.Link()
+		link := a.Link()
 		link.Freeze(mem.Both)
 		start := time.Now()
 		within := func(what string, call func(context.Context) error) {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 			defer cancel()
 			from := time.Now()
-			w.is(call(ctx), context.DeadlineExceeded)
+			w.Is(call(ctx), context.DeadlineExceeded)
 			if d := time.Since(from); d > time.Second {
 				t.Errorf("%s took %v under a ctx of a second", what, d)
 			}
@@ -261,7 +261,7 @@ func TestDeadlineWithAFrozenStore(t *testing.T) {
 		})
 		within("Lock without a session", func(ctx context.Context) error {
 			fresh := w.client()
-			fresh.conn.Link().Freeze(mem.Both)
+			fresh.Link().Freeze(mem.Both)
 			_, err := fresh.mutex().Lock(ctx)
 			return err
 		})
@@ -272,7 +272,7 @@ func TestDeadlineWithAFrozenStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(ttl)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
@@ -280,20 +280,20 @@ func TestCloseEndsHoldsAndWaits(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		held := a.lock()
-		waiting := b.locking(w.ctx)
-		same := a.locking(w.ctx)
-		if err := b.Close(w.ctx); err != nil {
+		waiting := b.locking(w.Ctx)
+		same := a.locking(w.Ctx)
+		if err := b.Close(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		waiting.failed(coord.ErrClosed)
-		if err := a.Close(w.ctx); err != nil {
+		waiting.Failed(coord.ErrClosed)
+		if err := a.Close(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		same.failed(coord.ErrClosed)
-		w.lost(held, coord.ErrClosed)
-		_, err := a.mutex().Lock(w.ctx)
-		w.is(err, coord.ErrClosed)
-		w.nodes(0)
+		same.Failed(coord.ErrClosed)
+		w.Lost(held, coord.ErrClosed)
+		_, err := a.mutex().Lock(w.Ctx)
+		w.Is(err, coord.ErrClosed)
+		w.Nodes(0)
 	})
 }
 
@@ -303,8 +303,8 @@ func TestCloseWithAFrozenStore(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		held := a.lock()
-		a.conn.Link().Freeze(mem.Both)
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		a.Link().Freeze(mem.Both)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		start := time.Now()
 		if err := a.Client.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -313,8 +313,8 @@ func TestCloseWithAFrozenStore(t *testing.T) {
 		if d := time.Since(start); d != time.Second {
 			t.Errorf("Close took %v under a ctx of a second", d)
 		}
-		w.lost(held, coord.ErrClosed)
+		w.Lost(held, coord.ErrClosed)
 		time.Sleep(ttl)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
@@ -18,23 +17,23 @@ func TestFirstComeFirstServed(t *testing.T) {
 		first := clients[0].lock()
 		var line []*attempt
 		for i := range 9 { // some wait for an entry of their own process, some for another's
-			line = append(line, clients[i%4%3].locking(w.ctx))
+			line = append(line, clients[i%4%3].locking(w.Ctx))
 		}
-		w.nodes(10)
+		w.Nodes(10)
 		token := first.Token()
 		w.unlock(first)
 		for i, a := range line {
-			held := a.granted()
+			held := a.Granted()
 			if held.Token() <= token {
 				t.Errorf("grant %d has token %d after %d", i, held.Token(), token)
 			}
 			token = held.Token()
 			if i+1 < len(line) {
-				line[i+1].blocked()
+				blocked(line[i+1])
 			}
 			w.unlock(held)
 		}
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
@@ -49,7 +48,7 @@ func TestTokensRiseOverAnEmptyLine(t *testing.T) {
 			}
 			last = held.Token()
 			w.unlock(held)
-			w.store.RemoveDir(namespace, "mutex:m")
+			w.RemoveDir()
 		}
 	})
 }
@@ -58,24 +57,24 @@ func TestWaiterThatGivesUpLeavesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		first := a.lock()
-		ctx, cancel := context.WithCancelCause(w.ctx)
+		ctx, cancel := context.WithCancelCause(w.Ctx)
 		reason := errors.New("bored")
 		second := b.locking(ctx)
-		third := c.locking(w.ctx)
+		third := c.locking(w.Ctx)
 		cancel(reason)
-		second.failed(context.Canceled)
-		w.is(second.err, reason)
-		w.nodes(2)
-		third.blocked() // it has a new one ahead, and that one holds
+		second.Failed(context.Canceled)
+		w.Is(second.Err, reason)
+		w.Nodes(2)
+		blocked(third) // it has a new one ahead, and that one holds
 		w.unlock(first)
-		w.unlock(third.granted())
+		w.unlock(third.Granted())
 	})
 }
 
 func TestDeadlineEndsTheWaitAndNotTheHold(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
-		ctx, cancel := context.WithTimeout(context.WithValue(w.ctx, key{}, "v"), ttl)
+		ctx, cancel := context.WithTimeout(context.WithValue(w.Ctx, key{}, "v"), ttl)
 		defer cancel()
 		held, err := a.mutex().Lock(ctx)
 		if err != nil {
@@ -89,7 +88,7 @@ func TestDeadlineEndsTheWaitAndNotTheHold(t *testing.T) {
 		}
 		second := b.locking(ctx)
 		<-ctx.Done()
-		second.failed(context.DeadlineExceeded)
+		second.Failed(context.DeadlineExceeded)
 		if held.Err() != nil {
 			t.Errorf("the hold ended with the ctx it was acquired under: %v", held.Err())
 		}
@@ -102,20 +101,20 @@ type key struct{}
 func TestTryLock(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
-		held, err := a.mutex().TryLock(w.ctx)
+		held, err := a.mutex().TryLock(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			got, err := b.mutex().TryLock(w.ctx)
-			w.is(err, coord.ErrBusy)
+			got, err := b.mutex().TryLock(w.Ctx)
+			w.Is(err, coord.ErrBusy)
 			if got != nil {
 				t.Error("TryLock returned a hold beside its error")
 			}
-			w.nodes(1)
+			w.Nodes(1)
 		}
 		w.unlock(held)
-		held, err = b.mutex().TryLock(w.ctx)
+		held, err = b.mutex().TryLock(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,44 +126,44 @@ func TestTryLock(t *testing.T) {
 func TestTryLockOvertakenLeavesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
-		w.is(nil, nil)
-		if _, err := b.Session(w.ctx); err != nil {
+		w.Is(nil, nil)
+		if _, err := b.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		late := b.conn.Link().Hold("create")
+		late := b.Link().Hold("create")
 		var err error
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, err = b.mutex().TryLock(w.ctx)
+			_, err = b.mutex().TryLock(w.Ctx)
 		}()
 		<-late.Caught()
 		held := a.lock()
 		late.Release()
 		<-done
-		w.is(err, coord.ErrBusy)
-		w.nodes(1)
+		w.Is(err, coord.ErrBusy)
+		w.Nodes(1)
 		w.unlock(held)
 	})
 }
 
 func TestContendersSayWhoTheyAre(t *testing.T) {
 	bubble(t, func(w *world) {
-		conn := w.store.Open(namespace)
+		conn := w.Store.Open(recipetest.Namespace)
 		named, err := coord.New(conn, coord.Config{Owner: coord.Owner{Name: "billing", Labels: map[string]string{"zone": "b"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer named.Close(context.Background())
-		held, err := mutex.New(named, "m").Lock(w.ctx)
+		held, err := mutex.New(named, "m").Lock(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		other := w.client()
-		waiting := other.locking(w.ctx)
-		w.store.PutForeign(namespace, "mutex:m", "somebody-elses")
+		waiting := other.locking(w.Ctx)
+		w.Store.PutForeign(recipetest.Namespace, "mutex:m", "somebody-elses")
 
-		c, err := w.client().mutex().Contenders(w.ctx)
+		c, err := w.client().mutex().Contenders(w.Ctx)
 		if err != nil || len(c.Holders) != 1 || len(c.Waiters) != 1 {
 			t.Fatalf("%+v, %v; want a holder and a waiter", c, err)
 		}
@@ -177,8 +176,8 @@ func TestContendersSayWhoTheyAre(t *testing.T) {
 			t.Errorf("the waiter shows with pid %d", got)
 		}
 		w.unlock(held)
-		w.unlock(waiting.granted())
-		w.store.RemoveDir(namespace, "mutex:m")
+		w.unlock(waiting.Granted())
+		w.RemoveDir()
 	})
 }
 
@@ -186,12 +185,12 @@ func TestInvalidNameShowsInEveryCall(t *testing.T) {
 	bubble(t, func(w *world) {
 		for _, name := range []string{"", strings.Repeat("x", 256)} {
 			m := mutex.New(w.client().Client, name)
-			_, err1 := m.Lock(w.ctx)
-			_, err2 := m.TryLock(w.ctx)
-			_, err3 := m.Contenders(w.ctx)
-			err4 := m.Do(w.ctx, func(context.Context, uint64) error { panic("called") })
+			_, err1 := m.Lock(w.Ctx)
+			_, err2 := m.TryLock(w.Ctx)
+			_, err3 := m.Contenders(w.Ctx)
+			err4 := m.Do(w.Ctx, func(context.Context, uint64) error { panic("called") })
 			for _, err := range []error{err1, err2, err3, err4} {
-				w.is(err, coord.ErrInvalid)
+				w.Is(err, coord.ErrInvalid)
 			}
 		}
 	})
@@ -201,11 +200,11 @@ func TestDifferentNamesAreDifferentLocks(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()
 		for _, name := range []string{"a", "a/b", "a%2Fb", "a/", ".", "..", "A", "å", "\x00", strings.Repeat("x", 255)} {
-			held, err := mutex.New(c.Client, name).TryLock(w.ctx)
+			held, err := mutex.New(c.Client, name).TryLock(w.Ctx)
 			if err != nil {
 				t.Fatalf("%q: %v", name, err)
 			}
-			defer held.Unlock(w.ctx)
+			defer held.Unlock(w.Ctx)
 		}
 	})
 }
@@ -214,47 +213,26 @@ func TestDifferentNamesAreDifferentLocks(t *testing.T) {
 // must: one request to join, one to leave, none to hand over.
 func TestRoundTrips(t *testing.T) {
 	bubbleOver(t, false, func(w *world) {
-		counted := &counter{Conn: w.store.Open(namespace)}
-		client, err := coord.New(counted, coord.Config{SessionTTL: coord.Duration(ttl)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close(context.Background())
-		m := mutex.New(client, "m")
-		held, err := m.Lock(w.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		counted.want(t, "acquire free", 1)
+		var n recipetest.Counter
+		a, other := &client{w.Counted(&n), w}, w.client()
+		held := a.lock()
+		n.Want(t, "acquire free", recipetest.Counts{Sessions: 1, Requests: 1})
 		w.unlock(held)
-		counted.want(t, "release", 1)
+		n.Want(t, "release", recipetest.Counts{Requests: 1})
 
-		other := w.client()
-		for _, holder := range []*mutex.Mutex{m, other.mutex()} {
-			held, err = holder.Lock(w.ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			counted.n.Store(0)
-			var next *mutex.Held
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				next, err = m.Lock(w.ctx)
-			}()
-			synctest.Wait()
-			counted.want(t, "joining the line", 1)
+		for _, holder := range []*client{a, other} {
+			held := holder.lock()
+			n.Next()
+			next := a.locking(w.Ctx)
+			n.Want(t, "joining the line", recipetest.Counts{Requests: 1})
 			w.unlock(held)
-			<-done
-			if err != nil {
-				t.Fatal(err)
-			}
-			if holder == m {
-				counted.want(t, "release and handoff in one process", 1)
+			held = next.Granted()
+			if holder == a {
+				n.Want(t, "release and handoff in one process", recipetest.Counts{Requests: 1})
 			} else {
-				counted.want(t, "handoff from the head of the line", 0)
+				n.Want(t, "handoff from the head of the line", recipetest.Counts{Wakes: 1})
 			}
-			w.unlock(next)
+			w.unlock(held)
 		}
 	})
 }
@@ -262,13 +240,11 @@ func TestRoundTrips(t *testing.T) {
 func TestSessionOfAnotherClientIsRefused(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
-		s, err := b.Session(w.ctx)
+		s, err := b.Session(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = a.mutex(coord.WithSession(s)).Lock(w.ctx)
-		w.is(err, coord.ErrInvalid)
+		_, err = a.mutex(coord.WithSession(s)).Lock(w.Ctx)
+		w.Is(err, coord.ErrInvalid)
 	})
 }
-
-var _ driver.Conn = (*counter)(nil)

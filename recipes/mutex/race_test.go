@@ -10,6 +10,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestReentryRacesUnlock(t *testing.T) {
 	ctx := t.Context()
 	store := mem.NewStore()
-	client, err := coord.New(store.Open(namespace), coord.Config{})
+	client, err := coord.New(store.Open(recipetest.Namespace), coord.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestReentryRacesUnlock(t *testing.T) {
 func TestEntryThatCannotBeLookedAtIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.NewStore()
-		client, err := coord.New(writeOnly{store.Open(namespace)}, coord.Config{SessionTTL: coord.Duration(ttl)})
+		client, err := coord.New(writeOnly{store.Open(recipetest.Namespace)}, coord.Config{SessionTTL: coord.Duration(ttl)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,13 +98,13 @@ func TestLateQuestionHitsNoLaterHold(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		held := a.lock()
-		late := a.conn.Link().Hold(mem.OpAbandon)
-		w.store.Remove(namespace, "mutex:m", w.nodes(1)[0].Key)
+		late := a.Link().Hold(mem.OpAbandon)
+		w.Remove(w.Nodes(1)[0].Key)
 		<-late.Caught()
-		_ = held.Unlock(w.ctx)
+		_ = held.Unlock(w.Ctx)
 		again := a.lock()
 		late.Release()
-		w.nodes(1)
+		w.Nodes(1)
 		time.Sleep(time.Second)
 		if again.Err() != nil {
 			t.Errorf("the later hold was lost: %v", again.Err())
@@ -117,14 +118,14 @@ func TestRemovedWaiterEndsWithItsContext(t *testing.T) {
 	bubbleOver(t, false, func(w *world) {
 		a, b := w.client(), w.client()
 		held := a.lock()
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		waiting := b.locking(ctx)
-		late := b.conn.Link().Hold(mem.OpAbandon)
-		w.store.Remove(namespace, "mutex:m", w.nodes(2)[1].Key)
+		late := b.Link().Hold(mem.OpAbandon)
+		w.Remove(w.Nodes(2)[1].Key)
 		<-late.Caught()
 		start := time.Now()
 		cancel()
-		waiting.failed(context.Canceled)
+		waiting.Failed(context.Canceled)
 		if d := time.Since(start); d > 0 {
 			t.Errorf("Lock returned %v after its ctx's end", d)
 		}

@@ -26,18 +26,18 @@ func TestReentry(t *testing.T) {
 		if inner.Token() != outer.Token() || third.Token() != outer.Token() {
 			t.Error("a re-entered lock has another token")
 		}
-		w.nodes(1)
-		next := b.locking(w.ctx)
+		w.Nodes(1)
+		next := b.locking(w.Ctx)
 		w.unlock(third)
 		w.unlock(inner)
 		w.unlock(inner)
-		next.blocked()
-		w.lost(inner, coord.ErrReleased)
+		blocked(next)
+		w.Lost(inner, coord.ErrReleased)
 		if outer.Err() != nil {
 			t.Errorf("the inner unlock ended the outer hold: %v", outer.Err())
 		}
 		w.unlock(outer)
-		w.unlock(next.granted())
+		w.unlock(next.Granted())
 	})
 }
 
@@ -50,16 +50,16 @@ func TestOuterMayUnlockFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := b.locking(w.ctx)
+		next := b.locking(w.Ctx)
 		w.unlock(outer)
-		next.blocked()
+		blocked(next)
 		if inner.Err() != nil {
 			t.Errorf("the outer unlock ended the inner hold: %v", inner.Err())
 		}
 		_, err = a.mutex().Lock(outer.Context())
-		w.is(err, coord.ErrNotHeld)
+		w.Is(err, coord.ErrNotHeld)
 		w.unlock(inner)
-		w.unlock(next.granted())
+		w.unlock(next.Granted())
 	})
 }
 
@@ -76,7 +76,7 @@ func TestContextSpeaksOnlyForItsLockAndClient(t *testing.T) {
 			t.Fatalf("the first lock under the second's context: %v", err)
 		}
 		_, err = b.mutex().TryLock(held.Context())
-		w.is(err, coord.ErrBusy)
+		w.Is(err, coord.ErrBusy)
 		for _, h := range []*mutex.Held{inner, other, held} {
 			w.unlock(h)
 		}
@@ -92,9 +92,9 @@ func TestDetachedContextOfAReleasedHoldWaitsItsTurn(t *testing.T) {
 		w.unlock(held)
 		second := b.lock()
 		again := a.locking(detached)
-		again.blocked()
+		blocked(again)
 		w.unlock(second)
-		w.unlock(again.granted())
+		w.unlock(again.Granted())
 	})
 }
 
@@ -102,12 +102,12 @@ func TestDo(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		oops := errors.New("oops")
-		err := a.mutex().Do(w.ctx, func(ctx context.Context, token uint64) error {
+		err := a.mutex().Do(w.Ctx, func(ctx context.Context, token uint64) error {
 			if token == 0 {
 				t.Error("no token")
 			}
-			_, err := b.mutex().TryLock(w.ctx)
-			w.is(err, coord.ErrBusy)
+			_, err := b.mutex().TryLock(w.Ctx)
+			w.Is(err, coord.ErrBusy)
 			if err := a.mutex().Do(ctx, func(context.Context, uint64) error { return nil }); err != nil {
 				t.Errorf("Do in Do: %v", err)
 			}
@@ -116,7 +116,7 @@ func TestDo(t *testing.T) {
 		if err != oops {
 			t.Errorf("Do returned %v; want fn's error as it is", err)
 		}
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
@@ -129,34 +129,34 @@ func TestDoUnlocksWhenItsFunctionPanics(t *testing.T) {
 					t.Errorf("recovered %v", r)
 				}
 			}()
-			_ = a.mutex().Do(w.ctx, func(context.Context, uint64) error { panic("boom") })
+			_ = a.mutex().Do(w.Ctx, func(context.Context, uint64) error { panic("boom") })
 		}()
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
 func TestDoReportsALossAlthoughItsFunctionSucceeds(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		err := a.mutex().Do(w.ctx, func(ctx context.Context, _ uint64) error {
-			s, err := a.Session(w.ctx)
+		err := a.mutex().Do(w.Ctx, func(ctx context.Context, _ uint64) error {
+			s, err := a.Session(w.Ctx)
 			if err != nil {
 				return err
 			}
-			w.store.Expire(s.ID())
+			w.Store.Expire(s.ID())
 			<-ctx.Done()
-			w.is(context.Cause(ctx), coord.ErrSessionLost)
+			w.Is(context.Cause(ctx), coord.ErrSessionLost)
 			return nil
 		})
-		w.is(err, coord.ErrNotHeld)
-		w.is(err, coord.ErrSessionLost)
+		w.Is(err, coord.ErrNotHeld)
+		w.Is(err, coord.ErrSessionLost)
 	})
 }
 
 func TestDoEndsWithItsContext(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		err := a.mutex().Do(ctx, func(ctx context.Context, _ uint64) error {
 			<-ctx.Done()

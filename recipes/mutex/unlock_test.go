@@ -20,17 +20,17 @@ func TestUnlockOutlivesFailures(t *testing.T) {
 			bubble(t, func(w *world) {
 				a, b := w.client(), w.client()
 				held := a.lock()
-				next := b.locking(w.ctx)
-				fail(a.conn.Link())
-				fail(a.conn.Link())
+				next := b.locking(w.Ctx)
+				fail(a.Link())
+				fail(a.Link())
 				w.unlock(held)
-				w.lost(held, coord.ErrReleased)
-				second := next.granted()
+				w.Lost(held, coord.ErrReleased)
+				second := next.Granted()
 				w.unlock(held)
 				if second.Err() != nil {
 					t.Errorf("a late Unlock ended a later hold: %v", second.Err())
 				}
-				w.nodes(1)
+				w.Nodes(1)
 				w.unlock(second)
 			})
 		})
@@ -43,20 +43,20 @@ func TestUnlockIsRetryable(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		held := a.lock()
-		next := b.locking(w.ctx)
-		a.conn.Link().Cut()
+		next := b.locking(w.Ctx)
+		a.Link().Cut()
 		for range 2 {
-			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
-			w.is(held.Unlock(ctx), context.DeadlineExceeded)
+			ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
+			w.Is(held.Unlock(ctx), context.DeadlineExceeded)
 			cancel()
-			w.lost(held, coord.ErrReleased)
+			w.Lost(held, coord.ErrReleased)
 		}
-		next.blocked()
-		if err := a.conn.Link().Heal(); err != nil {
+		blocked(next)
+		if err := a.Link().Heal(); err != nil {
 			t.Fatal(err)
 		}
 		w.unlock(held)
-		w.unlock(next.granted())
+		w.unlock(next.Granted())
 	})
 }
 
@@ -65,8 +65,8 @@ func TestLateUnlockFreesNoLaterHold(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		held := a.lock()
-		late := a.conn.Link().Hold(mem.OpDelete)
-		ctx, cancel := context.WithCancel(w.ctx)
+		late := a.Link().Hold(mem.OpDelete)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		var err error
 		done := make(chan struct{})
 		go func() {
@@ -77,12 +77,12 @@ func TestLateUnlockFreesNoLaterHold(t *testing.T) {
 		cancel()
 		<-done
 		if err != nil { // or the background's delete was quicker than the cancel
-			w.is(err, context.Canceled)
+			w.Is(err, context.Canceled)
 		}
 		w.unlock(held)
 		again := a.lock()
 		late.Release()
-		w.nodes(1)
+		w.Nodes(1)
 		if again.Err() != nil {
 			t.Error(again.Err())
 		}
@@ -94,11 +94,11 @@ func TestUnlockUnderADeadContextReleases(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		held := a.lock()
-		next := b.locking(w.ctx)
-		ctx, cancel := context.WithCancel(w.ctx)
+		next := b.locking(w.Ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		cancel()
-		w.is(held.Unlock(ctx), context.Canceled)
-		w.unlock(next.granted())
+		w.Is(held.Unlock(ctx), context.Canceled)
+		w.unlock(next.Granted())
 		w.unlock(held)
 	})
 }
@@ -108,13 +108,13 @@ func TestUnlockFromManyGoroutines(t *testing.T) {
 		held := w.client().lock()
 		errs := make(chan error)
 		for range 10 {
-			go func() { errs <- held.Unlock(w.ctx) }()
+			go func() { errs <- held.Unlock(w.Ctx) }()
 		}
 		for range 10 {
 			if err := <-errs; err != nil {
 				t.Error(err)
 			}
 		}
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }

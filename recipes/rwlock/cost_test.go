@@ -3,26 +3,26 @@ package rwlock_test
 import (
 	"testing"
 
-	"github.com/coordkit/coordkit/recipes/rwlock"
+	"github.com/coordkit/coordkit/internal/recipetest"
 )
 
 // One request to join, one to leave, and none to hand over, but for one look
 // between writers of different processes: a writer that is gone may have become
 // a reader.
 func TestRequests(t *testing.T) {
-	bubbleOver(t, false, func(w *world) {
-		var n counter
+	bubbleFast(t, func(w *world) {
+		var n recipetest.Counter
 		a, b := w.counted(&n), w.client()
 		r := a.rlock()
-		n.want(t, "RLock", 1, 0)
+		n.Want(t, "RLock", recipetest.Counts{Sessions: 1, Requests: 1})
 		w.unlock(r)
-		n.want(t, "Unlock", 1, 0)
+		n.Want(t, "Unlock", recipetest.Counts{Requests: 1})
 		h := a.lock()
-		n.want(t, "Lock", 1, 0)
+		n.Want(t, "Lock", recipetest.Counts{Requests: 1})
 		r = w.downgrade(h)
-		n.want(t, "Downgrade", 2, 0)
+		n.Want(t, "Downgrade", recipetest.Counts{Requests: 2})
 		w.unlock(r, h)
-		n.want(t, "Unlock", 1, 0)
+		n.Want(t, "Unlock", recipetest.Counts{Requests: 1})
 
 		read := func(c *client) held { return c.rlock() }
 		write := func(c *client) held { return c.lock() }
@@ -32,28 +32,24 @@ func TestRequests(t *testing.T) {
 			next            func(*client) *attempt
 			requests, wakes int64 // when who is ahead is of another process
 		}{
-			{"a reader's to a writer", read, func(c *client) *attempt { return c.writing(w.ctx) }, 0, 1},
-			{"a writer's to a reader", write, func(c *client) *attempt { return c.reading(w.ctx) }, 0, 1},
-			{"a writer's to a writer", write, func(c *client) *attempt { return c.writing(w.ctx) }, 1, 1},
+			{"a reader's to a writer", read, func(c *client) *attempt { return c.writing(w.Ctx) }, 0, 1},
+			{"a writer's to a reader", write, func(c *client) *attempt { return c.reading(w.Ctx) }, 0, 1},
+			{"a writer's to a writer", write, func(c *client) *attempt { return c.writing(w.Ctx) }, 1, 1},
 		} {
 			for _, holder := range []*client{a, b} {
 				h := handoff.ahead(holder)
-				n.requests.Store(0)
+				n.Next()
 				next := handoff.next(a)
 				blocked(next)
-				n.want(t, handoff.name+": joining", 1, 0)
+				n.Want(t, handoff.name+": joining", recipetest.Counts{Requests: 1})
 				w.unlock(h)
-				next.granted()
+				got := next.Granted()
 				if holder == a {
-					n.want(t, handoff.name+" release and handoff in one process", 1, 0)
+					n.Want(t, handoff.name+" release and handoff in one process", recipetest.Counts{Requests: 1})
 				} else {
-					n.want(t, handoff.name+" handoff", handoff.requests, handoff.wakes)
+					n.Want(t, handoff.name+" handoff", recipetest.Counts{Requests: handoff.requests, Wakes: handoff.wakes})
 				}
-				if next.w != nil {
-					w.unlock(next.w)
-				} else {
-					w.unlock(next.r)
-				}
+				w.unlock(got)
 			}
 		}
 	})
@@ -62,41 +58,41 @@ func TestRequests(t *testing.T) {
 // The readers behind one writer wake together, at no cost, and nobody else does:
 // neither the writers behind them nor the readers behind those.
 func TestWakesOnlyWhoComesIn(t *testing.T) {
-	bubbleOver(t, false, func(w *world) {
+	bubbleFast(t, func(w *world) {
 		const crowd = 100
-		var n counter
+		var n recipetest.Counter
 		first := w.client().lock()
 		var readers, others []*attempt
 		for range crowd {
-			readers = append(readers, w.counted(&n).reading(w.ctx))
+			readers = append(readers, w.counted(&n).reading(w.Ctx))
 		}
 		for range 10 {
-			others = append(others, w.counted(&n).writing(w.ctx), w.counted(&n).reading(w.ctx))
+			others = append(others, w.counted(&n).writing(w.Ctx), w.counted(&n).reading(w.Ctx))
 		}
-		n.want(t, "joining", crowd+20, 0)
+		n.Want(t, "joining", recipetest.Counts{Sessions: crowd + 20, Requests: crowd + 20})
 		w.unlock(first)
-		var in []*rwlock.ReadHeld
+		var in []held
 		for _, a := range readers {
-			in = append(in, a.read())
+			in = append(in, a.Granted())
 		}
 		blocked(others...)
-		n.want(t, "a writer's release", 0, crowd)
+		n.Want(t, "a writer's release", recipetest.Counts{Wakes: crowd})
 		for _, r := range in[:crowd-1] {
 			w.unlock(r)
 		}
-		n.want(t, "the releases of all readers but the last", crowd-1, 0)
+		n.Want(t, "the releases of all readers but the last", recipetest.Counts{Requests: crowd - 1})
 		w.unlock(in[crowd-1])
-		h := others[0].wrote()
+		h := others[0].Granted()
 		blocked(others[1:]...)
-		n.want(t, "the release of the last reader", 1+1, 1) // many were ahead of the writer: it looks
+		n.Want(t, "the release of the last reader", recipetest.Counts{Requests: 1 + 1, Wakes: 1}) // many were ahead of the writer: it looks
 		r := w.downgrade(h)
-		h2 := others[1].read()
+		h2 := others[1].Granted()
 		blocked(others[2:]...)
-		n.want(t, "Downgrade", 2+1, 1) // and so does a reader that had two writers ahead
+		n.Want(t, "Downgrade", recipetest.Counts{Requests: 2 + 1, Wakes: 1}) // and so does a reader that had two writers ahead
 		w.unlock(r, h2)
 		for i := 2; i < len(others); i += 2 {
-			w.unlock(others[i].wrote())
-			w.unlock(others[i+1].read())
+			w.unlock(others[i].Granted())
+			w.unlock(others[i+1].Granted())
 		}
 	})
 }

@@ -21,16 +21,16 @@ func TestDowngradeWithTheReplyLost(t *testing.T) {
 			bubble(t, func(w *world) {
 				a, b := w.client(), w.client()
 				h := a.lock()
-				reader, writer := b.reading(w.ctx), b.writing(w.ctx)
-				fail(a.conn.Link())
+				reader, writer := b.reading(w.Ctx), b.writing(w.Ctx)
+				fail(a.Link())
 				r := w.downgrade(h)
-				h2 := reader.read()
+				h2 := reader.Granted()
 				blocked(writer)
-				w.nodes(3)
+				w.Nodes(3)
 				w.unlock(h2)
 				blocked(writer)
 				w.unlock(r)
-				w.unlock(writer.wrote())
+				w.unlock(writer.Granted())
 			})
 		})
 	}
@@ -42,21 +42,21 @@ func TestCancelledDowngradeStillWrites(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.lock()
-		reader := b.reading(w.ctx)
-		late := a.conn.Link().Hold(mem.OpCreate)
-		ctx, cancel := context.WithCancel(w.ctx)
-		down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(ctx) })
+		reader := b.reading(w.Ctx)
+		late := a.Link().Hold(mem.OpCreate)
+		ctx, cancel := context.WithCancel(w.Ctx)
+		down := w.attempt(func(at *attempt) { at.Held, at.Err = either(h.Downgrade(ctx)) })
 		<-late.Caught()
 		cancel()
-		down.failed(context.Canceled)
-		w.holds(h)
+		down.Failed(context.Canceled)
+		w.Holds(h)
 		blocked(reader)
 		r := w.downgrade(h) // again, while the first request is on its way
-		w.unlock(r, reader.read())
+		w.unlock(r, reader.Granted())
 		writer := b.lock()
 		late.Release()
-		w.nodes(1)
-		w.holds(writer)
+		w.Nodes(1)
+		w.Holds(writer)
 		w.unlock(writer)
 	})
 }
@@ -68,30 +68,30 @@ func TestAbandonedDowngradeIsClearedUp(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.lock()
-		next := b.writing(w.ctx)
-		link := a.conn.Link()
+		next := b.writing(w.Ctx)
+		link := a.Link()
 		var left []*mem.HeldRequest
 		for range 2 {
 			left = append(left, link.Hold(mem.OpAbandon))
 			link.Freeze(mem.Down)
-			ctx, cancel := context.WithCancel(w.ctx)
-			down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(ctx) })
+			ctx, cancel := context.WithCancel(w.Ctx)
+			down := w.attempt(func(at *attempt) { at.Held, at.Err = either(h.Downgrade(ctx)) })
 			blocked(down)
 			cancel()
-			down.failed(context.Canceled)
+			down.Failed(context.Canceled)
 			link.Thaw(mem.Down)
 		}
-		w.nodes(4)
-		w.holds(h)
+		w.Nodes(4)
+		w.Holds(h)
 		w.unlock(h)
-		w.nodes(3)
+		w.Nodes(3)
 		blocked(next)
 		left[0].Release()
-		w.nodes(2)
+		w.Nodes(2)
 		blocked(next)
 		left[1].Release()
-		w.unlock(next.wrote())
-		w.nodes(0)
+		w.unlock(next.Granted())
+		w.Nodes(0)
 	})
 }
 
@@ -101,29 +101,29 @@ func TestDowngradeIsRetryable(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.lock()
-		reader, writer := b.reading(w.ctx), b.writing(w.ctx)
-		link := a.conn.Link()
+		reader, writer := b.reading(w.Ctx), b.writing(w.Ctx)
+		link := a.Link()
 		for _, dir := range []mem.Direction{mem.Up, mem.Down, mem.Both} {
 			link.Freeze(dir)
-			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 			start := time.Now()
 			_, err := h.Downgrade(ctx)
 			cancel()
-			w.is(err, context.DeadlineExceeded)
+			w.Is(err, context.DeadlineExceeded)
 			if d := time.Since(start); d > time.Second {
 				t.Errorf("Downgrade took %v under a ctx of a second", d)
 			}
-			w.holds(h)
+			w.Holds(h)
 			blocked(reader, writer)
 			link.Thaw(dir)
 		}
 		time.Sleep(time.Second) // what was given up is cleared up
-		w.nodes(3)
+		w.Nodes(3)
 		r := w.downgrade(h)
-		h2 := reader.read()
+		h2 := reader.Granted()
 		blocked(writer)
 		w.unlock(r, h2)
-		w.unlock(writer.wrote())
+		w.unlock(writer.Granted())
 	})
 }
 
@@ -134,8 +134,8 @@ func TestLossDuringDowngrade(t *testing.T) {
 		why error
 		of  func(w *world, h *rwlock.WriteHeld)
 	}{
-		"session ended": {coord.ErrSessionLost, func(w *world, h *rwlock.WriteHeld) { w.store.Expire(h.Session().ID()) }},
-		"entry removed": {coord.ErrRemoved, func(w *world, h *rwlock.WriteHeld) { w.store.Remove(namespace, dir, w.line()[0].Key) }},
+		"session ended": {coord.ErrSessionLost, func(w *world, h *rwlock.WriteHeld) { w.Store.Expire(h.Session().ID()) }},
+		"entry removed": {coord.ErrRemoved, func(w *world, h *rwlock.WriteHeld) { w.Remove(w.Line()[0].Key) }},
 		"unlocked":      {coord.ErrReleased, func(w *world, h *rwlock.WriteHeld) { w.unlock(h) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,21 +143,21 @@ func TestLossDuringDowngrade(t *testing.T) {
 				for _, known := range []time.Duration{0, time.Second} { // to the holder, when the entry is made
 					a, b := w.client(), w.client()
 					h := a.lock()
-					next := b.writing(w.ctx)
-					late := a.conn.Link().Hold(mem.OpCreate)
-					down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(w.ctx) })
+					next := b.writing(w.Ctx)
+					late := a.Link().Hold(mem.OpCreate)
+					down := w.attempt(func(at *attempt) { at.Held, at.Err = either(h.Downgrade(w.Ctx)) })
 					<-late.Caught()
 					loss.of(w, h)
-					second := next.wrote()
+					second := next.Granted()
 					time.Sleep(known)
 					late.Release()
-					<-down.over
-					down.failed(coord.ErrNotHeld)
-					w.is(down.err, loss.why)
-					w.lost(h, loss.why)
+					<-down.Over
+					down.Failed(coord.ErrNotHeld)
+					w.Is(down.Err, loss.why)
+					w.Lost(h, loss.why)
 					time.Sleep(time.Second)
-					w.holds(second)
-					w.nodes(1)
+					w.Holds(second)
+					w.Nodes(1)
 					w.unlock(second)
 				}
 			})
@@ -171,23 +171,23 @@ func TestRemovalAfterDowngrade(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.lock()
-		reader, writer := b.reading(w.ctx), b.writing(w.ctx)
-		late := a.conn.Link().Hold(mem.OpDelete)
-		down := w.attempt(func(at *attempt) { at.r, at.err = h.Downgrade(w.ctx) })
+		reader, writer := b.reading(w.Ctx), b.writing(w.Ctx)
+		late := a.Link().Hold(mem.OpDelete)
+		down := w.attempt(func(at *attempt) { at.Held, at.Err = either(h.Downgrade(w.Ctx)) })
 		<-late.Caught()
-		nodes := w.nodes(4)
-		w.store.Remove(namespace, dir, nodes[0].Key)
-		h2 := reader.read()
+		nodes := w.Nodes(4)
+		w.Remove(nodes[0].Key)
+		h2 := reader.Granted()
 		blocked(writer)
 		late.Release()
-		r := down.read()
-		w.holds(r, h2)
+		r := down.Granted()
+		w.Holds(r, h2)
 		w.unlock(h2)
 		blocked(writer)
-		w.store.Remove(namespace, dir, nodes[3].Key) // and what stands in for it
-		w.unlock(writer.wrote())
+		w.Remove(nodes[3].Key) // and what stands in for it
+		w.unlock(writer.Granted())
 		time.Sleep(time.Second)
-		w.lost(r, coord.ErrRemoved)
+		w.Lost(r, coord.ErrRemoved)
 	})
 }
 
@@ -196,18 +196,18 @@ func TestDowngradedReaderIsToldOfItsLoss(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		r := w.downgrade(a.lock())
-		next := b.writing(w.ctx)
-		a.conn.Link().Freeze(mem.Both)
+		next := b.writing(w.Ctx)
+		a.Link().Freeze(mem.Both)
 		told := make(chan time.Time, 1)
 		stop := context.AfterFunc(r.Context(), func() { told <- time.Now() })
 		defer stop()
-		<-next.over
-		if at := <-told; next.err != nil || next.at.Before(at) {
-			t.Fatalf("the lock was granted at %v, %v; the reader was told at %v", next.at, next.err, at)
+		<-next.Over
+		if at := <-told; next.Err != nil || next.At.Before(at) {
+			t.Fatalf("the lock was granted at %v, %v; the reader was told at %v", next.At, next.Err, at)
 		}
-		w.lost(r, coord.ErrSessionLost)
-		w.unlock(next.wrote())
-		if err := a.conn.Link().Heal(); err != nil {
+		w.Lost(r, coord.ErrSessionLost)
+		w.unlock(next.Granted())
+		if err := a.Link().Heal(); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -16,40 +16,40 @@ func TestDowngradeLetsReadersInAndNoWriter(t *testing.T) {
 		a, b := w.client(), w.client()
 		for _, behind := range []*client{a, b} {
 			h := a.lock()
-			w1 := behind.writing(w.ctx)
-			r2 := behind.reading(w.ctx)
+			w1 := behind.writing(w.Ctx)
+			r2 := behind.reading(w.Ctx)
 			r := w.downgrade(h)
-			w.lost(h, coord.ErrReleased)
-			w.holds(r)
+			w.Lost(h, coord.ErrReleased)
+			w.Holds(r)
 			if r.Token() != h.Token() {
 				t.Errorf("token %d became %d", h.Token(), r.Token())
 			}
 			blocked(w1, r2) // the reader is behind the writer that waits
-			w3 := behind.writing(w.ctx)
-			w.nodes(4)
+			w3 := behind.writing(w.Ctx)
+			w.Nodes(4)
 			w.unlock(h) // deferred, as it well may be
-			w.holds(r)
+			w.Holds(r)
 			blocked(w1, r2, w3)
 			w.unlock(r)
-			h1 := w1.wrote()
+			h1 := w1.Granted()
 			blocked(r2, w3)
 			w.unlock(h1)
-			h2 := r2.read()
+			h2 := r2.Granted()
 			blocked(w3)
 			w.unlock(h2)
-			w.unlock(w3.wrote())
+			w.unlock(w3.Granted())
 
 			h = a.lock()
-			r4, r5, w6, r7 := behind.reading(w.ctx), behind.reading(w.ctx), behind.writing(w.ctx), behind.reading(w.ctx)
+			r4, r5, w6, r7 := behind.reading(w.Ctx), behind.reading(w.Ctx), behind.writing(w.Ctx), behind.reading(w.Ctx)
 			r = w.downgrade(h)
-			h4, h5 := r4.read(), r5.read()
+			h4, h5 := r4.Granted(), r5.Granted()
 			blocked(w6, r7)
 			w.unlock(h4, h5)
 			blocked(w6, r7)
 			w.unlock(r)
-			w.unlock(w6.wrote())
-			w.unlock(r7.read())
-			w.nodes(0)
+			w.unlock(w6.Granted())
+			w.unlock(r7.Granted())
+			w.Nodes(0)
 		}
 	})
 }
@@ -60,15 +60,15 @@ func TestDowngradeAgainAndAgain(t *testing.T) {
 		c := []*client{w.client(), w.client()}
 		var old *rwlock.ReadHeld
 		for i := range 6 {
-			next := c[i%2].writing(w.ctx)
+			next := c[i%2].writing(w.Ctx)
 			if old != nil {
 				blocked(next)
 				w.unlock(old)
 			}
-			old = w.downgrade(next.wrote())
+			old = w.downgrade(next.Granted())
 		}
 		w.unlock(old)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
@@ -76,7 +76,7 @@ func TestDowngradeKeepsTheContextsValues(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		type key struct{}
-		h, err := a.locker().Lock(context.WithValue(w.ctx, key{}, "v"))
+		h, err := a.locker().Lock(context.WithValue(w.Ctx, key{}, "v"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,11 +84,11 @@ func TestDowngradeKeepsTheContextsValues(t *testing.T) {
 		if v := r.Context().Value(key{}); v != "v" {
 			t.Errorf("the read hold's context has lost a value: %v", v)
 		}
-		_, err = h.Downgrade(w.ctx)
-		w.is(err, coord.ErrReleased)
+		_, err = h.Downgrade(w.Ctx)
+		w.Is(err, coord.ErrReleased)
 		w.unlock(r)
-		_, err = h.Downgrade(w.ctx)
-		w.is(err, coord.ErrNotHeld)
+		_, err = h.Downgrade(w.Ctx)
+		w.Is(err, coord.ErrNotHeld)
 	})
 }
 
@@ -101,14 +101,14 @@ func TestDowngradeUnderOthersIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader := b.reading(w.ctx)
-		_, err = h.Downgrade(w.ctx)
-		w.is(err, coord.ErrInvalid)
-		w.holds(h, inner)
-		w.nodes(2)
+		reader := b.reading(w.Ctx)
+		_, err = h.Downgrade(w.Ctx)
+		w.Is(err, coord.ErrInvalid)
+		w.Holds(h, inner)
+		w.Nodes(2)
 		blocked(reader)
 		w.unlock(inner)
 		r := w.downgrade(h)
-		w.unlock(r, reader.read())
+		w.unlock(r, reader.Granted())
 	})
 }

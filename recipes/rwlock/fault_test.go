@@ -14,8 +14,8 @@ import (
 func TestLossIsToldBeforeTheHandover(t *testing.T) {
 	type kind func(*client) held
 	wlock, rlock := func(c *client) held { return c.lock() }, func(c *client) held { return c.rlock() }
-	writing := func(c *client) *attempt { return c.writing(c.w.ctx) }
-	reading := func(c *client) *attempt { return c.reading(c.w.ctx) }
+	writing := func(c *client) *attempt { return c.writing(c.w.Ctx) }
+	reading := func(c *client) *attempt { return c.reading(c.w.Ctx) }
 	for name, who := range map[string]struct {
 		holder kind
 		next   func(*client) *attempt
@@ -35,25 +35,21 @@ func TestLossIsToldBeforeTheHandover(t *testing.T) {
 					h := who.holder(a)
 					next := who.next(b)
 					blocked(next)
-					cut(a.conn.Link())
+					cut(a.Link())
 					told := make(chan time.Time, 1)
 					stop := context.AfterFunc(h.Context(), func() { told <- time.Now() })
 					defer stop()
-					<-next.over
+					<-next.Over
 					at := <-told
-					if next.err != nil || next.at.Before(at) {
-						t.Fatalf("the lock was granted at %v, %v; the holder was told at %v", next.at, next.err, at)
+					if next.Err != nil || next.At.Before(at) {
+						t.Fatalf("the lock was granted at %v, %v; the holder was told at %v", next.At, next.Err, at)
 					}
-					w.lost(h, coord.ErrSessionLost)
-					w.is(h.Unlock(w.ctx), coord.ErrSessionLost)
-					if err := a.conn.Link().Heal(); err != nil {
+					w.Lost(h, coord.ErrSessionLost)
+					w.Is(h.Unlock(w.Ctx), coord.ErrSessionLost)
+					if err := a.Link().Heal(); err != nil {
 						t.Fatal(err)
 					}
-					if next.w != nil {
-						w.unlock(next.w)
-					} else {
-						w.unlock(next.r)
-					}
+					w.unlock(next.Granted())
 					w.unlock(a.lock()) // with a new session
 				})
 			})
@@ -65,19 +61,19 @@ func TestWaitersWhoseSessionIsLostFail(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		h := a.lock()
-		session, err := b.Session(w.ctx)
+		session, err := b.Session(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r1, w2 := b.reading(w.ctx), b.writing(w.ctx)
-		r3 := c.reading(w.ctx)
-		w.store.Expire(session.ID())
+		r1, w2 := b.reading(w.Ctx), b.writing(w.Ctx)
+		r3 := c.reading(w.Ctx)
+		w.Store.Expire(session.ID())
 		time.Sleep(ttl)
-		r1.failed(coord.ErrSessionLost)
-		w2.failed(coord.ErrSessionLost)
+		r1.Failed(coord.ErrSessionLost)
+		w2.Failed(coord.ErrSessionLost)
 		blocked(r3)
 		w.unlock(h)
-		w.unlock(r3.read())
+		w.unlock(r3.Granted())
 	})
 }
 
@@ -91,33 +87,33 @@ func TestRemovedEntriesAreTold(t *testing.T) {
 				b, c = w.client(), w.client()
 			}
 			r0, r1 := a.rlock(), b.rlock()
-			w2, r3, w4 := b.writing(w.ctx), c.reading(w.ctx), a.writing(w.ctx)
-			nodes := w.nodes(5)
+			w2, r3, w4 := b.writing(w.Ctx), c.reading(w.Ctx), a.writing(w.Ctx)
+			nodes := w.Nodes(5)
 			remove := func(i int) {
-				w.store.Remove(namespace, dir, nodes[i].Key)
+				w.Remove(nodes[i].Key)
 				time.Sleep(time.Second)
 			}
 			remove(2)
-			w2.failed(coord.ErrRemoved)
-			h3 := r3.read()
+			w2.Failed(coord.ErrRemoved)
+			h3 := r3.Granted()
 			blocked(w4)
 			remove(0)
-			w.lost(r0, coord.ErrRemoved)
-			w.holds(r1, h3)
+			w.Lost(r0, coord.ErrRemoved)
+			w.Holds(r1, h3)
 			blocked(w4)
 			w.unlock(r1)
 			remove(3)
-			w.lost(h3, coord.ErrRemoved)
-			h4 := w4.wrote()
-			r5 := c.reading(w.ctx)
-			w.store.RemoveDir(namespace, dir)
+			w.Lost(h3, coord.ErrRemoved)
+			h4 := w4.Granted()
+			r5 := c.reading(w.Ctx)
+			w.RemoveDir()
 			time.Sleep(time.Second)
-			w.lost(h4, coord.ErrRemoved)
-			if w.plain && others {
+			w.Lost(h4, coord.ErrRemoved)
+			if w.Plain && others {
 				// It cannot tell that from a grant, but is told soon after.
-				w.lost(r5.read(), coord.ErrRemoved)
+				w.Lost(r5.Granted(), coord.ErrRemoved)
 			} else {
-				r5.failed(coord.ErrRemoved)
+				r5.Failed(coord.ErrRemoved)
 			}
 			w.unlock(a.lock())
 		}
@@ -127,19 +123,19 @@ func TestRemovedEntriesAreTold(t *testing.T) {
 func TestLostRepliesMakeOneEntry(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
-		if _, err := a.Session(w.ctx); err != nil {
+		if _, err := a.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			a.conn.Link().DropNextReply(mem.OpCreate)
+			a.Link().DropNextReply(mem.OpCreate)
 		}
 		r := a.rlock()
-		w.nodes(1)
+		w.Nodes(1)
 		for range 3 {
-			a.conn.Link().DropNextReply(mem.OpDelete)
+			a.Link().DropNextReply(mem.OpDelete)
 		}
 		w.unlock(r)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }
 
@@ -147,18 +143,18 @@ func TestLostRepliesMakeOneEntry(t *testing.T) {
 func TestLateCreatesLeaveNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
-		if _, err := a.Session(w.ctx); err != nil {
+		if _, err := a.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		for _, begin := range []func(context.Context) *attempt{a.reading, a.writing} {
-			late := a.conn.Link().Hold(mem.OpCreate)
-			ctx, cancel := context.WithCancel(w.ctx)
+			late := a.Link().Hold(mem.OpCreate)
+			ctx, cancel := context.WithCancel(w.Ctx)
 			try := begin(ctx)
 			<-late.Caught()
 			cancel()
-			try.failed(context.Canceled)
+			try.Failed(context.Canceled)
 			late.Release()
-			w.nodes(0)
+			w.Nodes(0)
 			w.unlock(b.lock())
 		}
 	})
@@ -168,19 +164,19 @@ func TestCloseEndsHoldsAndWaits(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		r := a.rlock()
-		w1, r2, w3 := b.writing(w.ctx), b.reading(w.ctx), a.writing(w.ctx)
-		if err := b.Close(w.ctx); err != nil {
+		w1, r2, w3 := b.writing(w.Ctx), b.reading(w.Ctx), a.writing(w.Ctx)
+		if err := b.Close(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		w1.failed(coord.ErrClosed)
-		r2.failed(coord.ErrClosed)
+		w1.Failed(coord.ErrClosed)
+		r2.Failed(coord.ErrClosed)
 		blocked(w3)
-		if err := a.Close(w.ctx); err != nil {
+		if err := a.Close(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		w3.failed(coord.ErrClosed)
-		w.lost(r, coord.ErrClosed)
-		w.nodes(0)
+		w3.Failed(coord.ErrClosed)
+		w.Lost(r, coord.ErrClosed)
+		w.Nodes(0)
 	})
 }
 
@@ -189,7 +185,7 @@ func TestDeadlineWithAFrozenStore(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()
 		h := a.rlock()
-		a.conn.Link().Freeze(mem.Both)
+		a.Link().Freeze(mem.Both)
 		l := a.locker()
 		never := func(context.Context, uint64) error { panic("called") }
 		for name, call := range map[string]func(context.Context) error{
@@ -201,18 +197,18 @@ func TestDeadlineWithAFrozenStore(t *testing.T) {
 			"Do":         func(ctx context.Context) error { return l.Do(ctx, never) },
 			"Unlock":     h.Unlock,
 		} {
-			ctx, cancel := context.WithTimeout(w.ctx, 500*time.Millisecond)
+			ctx, cancel := context.WithTimeout(w.Ctx, 500*time.Millisecond)
 			from := time.Now()
-			w.is(call(ctx), context.DeadlineExceeded)
+			w.Is(call(ctx), context.DeadlineExceeded)
 			cancel()
 			if d := time.Since(from); d > 500*time.Millisecond {
 				t.Errorf("%s took %v under a ctx of half a second", name, d)
 			}
 		}
-		if err := a.conn.Link().Heal(); err != nil {
+		if err := a.Link().Heal(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(ttl)
-		w.nodes(0)
+		w.Nodes(0)
 	})
 }

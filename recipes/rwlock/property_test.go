@@ -2,232 +2,169 @@ package rwlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/internal/recipetest"
+	"github.com/coordkit/coordkit/recipes/rwlock"
 )
 
 // Random schedules of everything that can be done and can go wrong, against a
-// model. The seed is in the subtest's name; COORDKIT_SOAK takes new ones.
+// model.
 func TestRandomSchedules(t *testing.T) {
-	first, count := uint64(1), uint64(60)
-	if os.Getenv("COORDKIT_SOAK") != "" {
-		first, count = rand.Uint64()>>1, 2000
-	}
-	for name, plain := range map[string]bool{"fast": false, "plain": true} {
-		for seed := first; seed < first+count; seed++ {
-			t.Run(fmt.Sprintf("%s/seed %d", name, seed), func(t *testing.T) {
-				bubbleOver(t, plain, func(w *world) { newSchedule(w, seed).run() })
-			})
-		}
-	}
+	recipetest.RandomSchedules(t, dir, func(s *schedule) recipetest.Model[*holding] { return model{s} })
 }
 
-// schedule is one random schedule with its model.
-type schedule struct {
-	w       *world
-	rng     *rand.Rand
-	began   time.Time
-	clients []*client
+// schedule is what goes wrong, and model what is done and what should come of it.
+type (
+	schedule = recipetest.Schedule[*holding]
+	model    struct{ *schedule }
+)
 
-	mu      sync.Mutex
-	held    []*holding
-	waiting []*waiter
-	doomed  map[uint64]bool // tokens of entries that somebody removes
-	ended   map[string]bool // sessions that the store ends
-	history strings.Builder
-	failed  bool
+// holding is a hold in the model.
+type holding struct {
+	held
+	of     int // the client's number
+	writes bool
+	write  *rwlock.WriteHeld // nil for a reader
 }
 
-type waiter struct {
-	number int
-	cancel context.CancelFunc
-}
+func (m model) locker(k int) *rwlock.RWLock { return rwlock.New(m.Clients[k].Client, "l") }
 
-func newSchedule(w *world, seed uint64) *schedule {
-	s := &schedule{w: w, rng: rand.New(rand.NewPCG(seed, 0)), began: time.Now(),
-		doomed: make(map[uint64]bool), ended: make(map[string]bool)}
-	for range 4 {
-		s.clients = append(s.clients, w.client())
-	}
-	return s
-}
-
-func (s *schedule) log(format string, args ...any) {
-	fmt.Fprintf(&s.history, "%8v  %s\n", time.Since(s.began).Round(time.Millisecond), fmt.Sprintf(format, args...))
-}
-
-// wrong reports the first violation with what led to it.
-func (s *schedule) wrong(format string, args ...any) {
-	if !s.failed {
-		s.failed = true
-		s.w.Errorf("%s; the history:\n%s", fmt.Sprintf(format, args...), s.history.String())
-	}
-}
-
-func (s *schedule) run() {
-	for i := range 120 {
-		s.step(i)
-		if s.rng.IntN(3) > 0 {
-			synctest.Wait()
-		}
-	}
-	for _, c := range s.clients {
-		if err := c.conn.Link().Heal(); err != nil {
-			s.w.Fatal(err)
-		}
-	}
-	for range 400 { // everybody is served, once all is well
-		for s.release() {
-		}
-		time.Sleep(time.Second)
-		s.mu.Lock()
-		left := len(s.waiting)
-		s.mu.Unlock()
-		if left == 0 {
-			break
-		}
-	}
-	for s.release() {
-	}
-	time.Sleep(2 * ttl) // sessions that were opened and whose client does not know
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) > 0 {
-		s.wrong("%d are still waiting; the line: %v", len(s.waiting), s.w.line())
-		for _, w := range s.waiting {
-			w.cancel()
-		}
-	}
-}
-
-func (s *schedule) step(i int) {
-	k := s.rng.IntN(len(s.clients))
-	link := s.clients[k].conn.Link()
-	switch p := s.rng.IntN(100); {
+func (m model) Move(i, k, p int) bool {
+	switch {
 	case p < 34:
-		s.acquire(i, k)
+		m.acquire(i, k)
 	case p < 54:
-		s.release()
+		m.ReleaseOne()
 	case p < 62:
-		s.downgrade()
+		m.downgrade()
 	case p < 69:
-		s.reenter(i)
-	case p < 74:
-		s.mu.Lock()
-		if n := len(s.waiting); n > 0 {
-			w := s.waiting[s.rng.IntN(n)]
-			s.log("cancel %d", w.number)
-			w.cancel()
-		}
-		s.mu.Unlock()
-	case p < 77:
-		s.remove()
-	case p < 78:
-		s.expire(k)
-	case p < 81:
-		op := []mem.Op{mem.OpCreate, mem.OpDelete, mem.OpList, mem.OpWait, mem.OpAbandon}[s.rng.IntN(5)]
-		if s.rng.IntN(2) == 0 {
-			s.note("%d: next reply to %s is lost", k, op)
-			link.DropNextReply(op)
-		} else {
-			s.note("%d: next request to %s is lost", k, op)
-			link.LoseNextRequest(op)
-		}
-	case p < 83:
-		d := mem.Direction(1 + s.rng.IntN(3))
-		s.note("%d: freeze %v", k, d)
-		link.Freeze(d)
-	case p < 84:
-		s.note("%d: cut", k)
-		link.Cut()
-	case p < 85:
-		s.note("%d: reset", k)
-		link.DropConnections()
-	case p < 89:
-		s.note("%d: heal", k)
-		_ = link.Heal()
+		m.reenter(i)
 	default:
-		d := time.Duration(s.rng.IntN(1500)) * time.Millisecond
-		if s.rng.IntN(10) == 0 {
-			d = ttl
-		}
-		time.Sleep(d)
-	}
-}
-
-func (s *schedule) note(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.log(format, args...)
-}
-
-// release releases something that is held, and reports whether there was.
-func (s *schedule) release() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.held) == 0 {
 		return false
 	}
-	i := s.rng.IntN(len(s.held))
-	h := s.held[i]
-	s.held = slices.Delete(s.held, i, i+1)
-	s.log("release the one with token %d", h.Token())
-	go func() {
-		ctx, cancel := context.WithTimeout(s.w.ctx, time.Second)
-		defer cancel()
-		_ = h.Unlock(ctx) // it goes on if it is not done
-	}()
 	return true
 }
 
-func (s *schedule) remove() {
-	synctest.Wait() // whoever was granted is in the model
-	line := s.w.line()
-	if len(line) == 0 {
-		return
+// acquire begins one of the four ways to acquire the lock.
+func (m model) acquire(number, k int) {
+	ctx, cancel := m.CallCtx()
+	l := m.locker(k)
+	name, call := "RLock", rcall(l.RLock)
+	switch p := m.Rand.IntN(10); {
+	case p < 4:
+		name, call = "Lock", wcall(l.Lock)
+	case p == 4:
+		name, call = "TryLock", wcall(l.TryLock)
+	case p == 5:
+		name, call = "TryRLock", rcall(l.TryRLock)
 	}
-	n := line[s.rng.IntN(len(line))]
-	s.mu.Lock()
-	s.log("remove %s with token %d", n.ID, n.Token)
-	s.doomed[tokenOf(n)] = true
-	s.mu.Unlock()
-	s.w.store.Remove(namespace, dir, n.Key)
+	m.Begin(number, k, name, cancel, func() (*holding, error) { return call(ctx) })
 }
 
-func (s *schedule) expire(k int) {
-	synctest.Wait()
-	for _, n := range s.w.line() {
-		if s.clients[k].owns(n) {
-			s.mu.Lock()
-			s.log("%d: the store ends session %s", k, n.Session)
-			s.ended[n.Session] = true
-			s.mu.Unlock()
-			s.w.store.Expire(n.Session)
-			return
+func rcall(call func(context.Context) (*rwlock.ReadHeld, error)) func(context.Context) (*holding, error) {
+	return func(ctx context.Context) (*holding, error) {
+		h, err := call(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &holding{held: h}, nil
+	}
+}
+
+func wcall(call func(context.Context) (*rwlock.WriteHeld, error)) func(context.Context) (*holding, error) {
+	return func(ctx context.Context) (*holding, error) {
+		h, err := call(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &holding{held: h, writes: true, write: h}, nil
+	}
+}
+
+// downgrade begins to make a reader of a writer.
+func (m model) downgrade() {
+	m.Lock()
+	var writers []*holding
+	for _, h := range m.Held {
+		if h.write != nil {
+			writers = append(writers, h)
 		}
 	}
+	m.Unlock()
+	if len(writers) == 0 {
+		return
+	}
+	h := writers[m.Rand.IntN(len(writers))]
+	ctx, cancel := context.WithTimeout(m.Ctx, time.Duration(m.Rand.IntN(2000))*time.Millisecond)
+	m.Begin(-1, h.of, fmt.Sprintf("downgrade the one with token %d", h.Token()), cancel, func() (*holding, error) {
+		return rcall(h.write.Downgrade)(ctx)
+	})
 }
 
-// tokenOf returns the token of the entry's holds, which in this store is its
-// place in the line.
-func tokenOf(n driver.Node) uint64 { return queue.InPlaceOf(n) }
+// reenter acquires under a hold's context: to read under any, to write under a
+// writer's.
+func (m model) reenter(number int) {
+	m.Lock()
+	defer m.Unlock()
+	if len(m.Held) == 0 {
+		return
+	}
+	outer := m.Held[m.Rand.IntN(len(m.Held))]
+	l := m.locker(outer.of)
+	var h *holding
+	var err error
+	write := m.Rand.IntN(2) == 0
+	if write {
+		h, err = wcall(l.Lock)(outer.Context())
+	} else {
+		h, err = rcall(l.RLock)(outer.Context())
+	}
+	m.Log("%d: re-enter with %d (to write: %v) under token %d: %v", outer.of, number, write, outer.Token(), err)
+	switch {
+	case err == nil && h.Token() != outer.Token():
+		m.Wrong("re-entered with token %d under %d", h.Token(), outer.Token())
+	case err == nil:
+		h.writes = outer.writes // what is shared stays what it is
+		m.Grant(number, outer.of, h)
+	case write && !outer.writes && outer.Err() == nil && !errors.Is(err, rwlock.ErrUpgrade):
+		m.Wrong("an upgrade failed with %v", err)
+	case (!write || outer.writes) && outer.Err() == nil:
+		m.Wrong("re-entry failed with %v", err)
+	}
+}
 
-// owns reports whether a node is of the client's session, as far as it has one
-// without asking the store.
-func (c *client) owns(n driver.Node) bool {
-	ctx, cancel := context.WithCancel(c.w.ctx)
-	cancel()
-	s, err := c.Session(ctx)
-	return err == nil && s.ID() == n.Session
+// Excuses: what was to be downgraded was unlocked meanwhile, or is held twice.
+func (m model) Excuses(err error) bool {
+	return errors.Is(err, coord.ErrReleased) || strings.Contains(err.Error(), "only the last hold of it can be traded")
+}
+
+func (m model) Release(ctx context.Context, h *holding) error { return h.Unlock(ctx) }
+
+// Granted checks that a writer is alone, and that nobody has overtaken anybody
+// who stands in its way in the line.
+func (m model) Granted(number, k int, h *holding) {
+	h.of = k
+	if !m.Lives(h) {
+		return
+	}
+	for _, other := range m.Held {
+		if other.Token() != h.Token() && (h.writes || other.writes) && m.Lives(other) {
+			m.Wrong("%d holds with token %d (to write: %v) beside token %d (to write: %v)",
+				number, h.Token(), h.writes, other.Token(), other.writes)
+		}
+	}
+	for _, n := range m.Line() {
+		// Seq and token are one in this store. What stands in for a writer may
+		// be left of a downgrade that came to nothing: then nobody holds it.
+		if n.Seq < h.Token() && (h.writes && queue.Kind(n) != "d" || queue.Kind(n) == "w") {
+			m.Wrong("%d has come in with token %d past %s with token %d", number, h.Token(), n.ID, n.Token)
+		}
+	}
 }

@@ -16,7 +16,7 @@ func TestReadInRead(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		outer := a.rlock()
-		writer := b.writing(w.ctx)
+		writer := b.writing(w.Ctx)
 		inner, err := a.locker().RLock(outer.Context()) // another value of the same name
 		if err != nil {
 			t.Fatal(err)
@@ -28,12 +28,12 @@ func TestReadInRead(t *testing.T) {
 		if inner.Token() != outer.Token() || third.Token() != outer.Token() {
 			t.Error("a re-entered lock has another token")
 		}
-		w.nodes(2)
+		w.Nodes(2)
 		w.unlock(outer, third)
-		w.holds(inner)
+		w.Holds(inner)
 		blocked(writer)
 		w.unlock(inner)
-		w.unlock(writer.wrote())
+		w.unlock(writer.Granted())
 	})
 }
 
@@ -43,7 +43,7 @@ func TestReadAndWriteInWrite(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		outer := a.lock()
-		reader := b.reading(w.ctx)
+		reader := b.reading(w.Ctx)
 		read, err := a.locker().RLock(outer.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -61,12 +61,12 @@ func TestReadAndWriteInWrite(t *testing.T) {
 				t.Error("a re-entered lock has another token")
 			}
 		}
-		w.nodes(2)
+		w.Nodes(2)
 		w.unlock(outer, write, try)
 		blocked(reader)
-		w.holds(read)
+		w.Holds(read)
 		w.unlock(read)
-		w.unlock(reader.read())
+		w.unlock(reader.Granted())
 	})
 }
 
@@ -80,7 +80,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 				if got != nil {
 					t.Error("a hold beside an error")
 				}
-				w.is(err, why)
+				w.Is(err, why)
 			}
 		}
 		for _, reader := range []func() *rwlock.ReadHeld{a.rlock, func() *rwlock.ReadHeld { return w.downgrade(a.lock()) }} {
@@ -92,12 +92,12 @@ func TestUpgradeIsRefused(t *testing.T) {
 			}
 			refused(r.Context(), rwlock.ErrUpgrade)
 			refused(inner.Context(), rwlock.ErrUpgrade)
-			w.nodes(2)
-			w.holds(r, inner, other)
+			w.Nodes(2)
+			w.Holds(r, inner, other)
 
 			// Another client's context, and another lock's, is not a reader's.
 			_, err = b.locker().TryLock(r.Context())
-			w.is(err, coord.ErrBusy)
+			w.Is(err, coord.ErrBusy)
 			apart, err := rwlock.New(a.Client, "other").Lock(r.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -107,13 +107,13 @@ func TestUpgradeIsRefused(t *testing.T) {
 			refused(inner.Context(), coord.ErrReleased)
 
 			// Who has lost the lock is told that, and not that it reads.
-			w.store.Remove(namespace, dir, w.line()[0].Key)
+			w.Remove(w.Line()[0].Key)
 			time.Sleep(time.Second)
-			w.lost(r, coord.ErrRemoved)
+			w.Lost(r, coord.ErrRemoved)
 			refused(r.Context(), coord.ErrNotHeld)
 			refused(context.WithoutCancel(r.Context()), coord.ErrRemoved)
 			_, err = a.locker().RLock(context.WithoutCancel(r.Context()))
-			w.is(err, coord.ErrNotHeld)
+			w.Is(err, coord.ErrNotHeld)
 			w.unlock(other)
 		}
 	})
@@ -136,7 +136,7 @@ func TestDetachedContextOfAReleasedHoldWaitsItsTurn(t *testing.T) {
 		again := a.writing(detached)
 		blocked(again)
 		w.unlock(r)
-		w.unlock(again.wrote())
+		w.unlock(again.Granted())
 	})
 }
 
@@ -145,12 +145,12 @@ func TestDoUnlocks(t *testing.T) {
 		a, b := w.client(), w.client()
 		oops := errors.New("oops")
 		for _, do := range []func(context.Context, func(context.Context, uint64) error) error{a.locker().Do, a.locker().RDo} {
-			err := do(w.ctx, func(ctx context.Context, token uint64) error {
+			err := do(w.Ctx, func(ctx context.Context, token uint64) error {
 				if token == 0 {
 					t.Error("no token")
 				}
-				_, err := b.locker().TryLock(w.ctx)
-				w.is(err, coord.ErrBusy)
+				_, err := b.locker().TryLock(w.Ctx)
+				w.Is(err, coord.ErrBusy)
 				if err := a.locker().RDo(ctx, func(context.Context, uint64) error { return nil }); err != nil {
 					t.Errorf("RDo inside: %v", err)
 				}
@@ -159,25 +159,25 @@ func TestDoUnlocks(t *testing.T) {
 			if err != oops {
 				t.Errorf("it returned %v; want fn's error as it is", err)
 			}
-			w.nodes(0)
+			w.Nodes(0)
 			func() {
 				defer func() {
 					if r := recover(); r != "boom" {
 						t.Errorf("recovered %v", r)
 					}
 				}()
-				_ = do(w.ctx, func(context.Context, uint64) error { panic("boom") })
+				_ = do(w.Ctx, func(context.Context, uint64) error { panic("boom") })
 			}()
-			w.nodes(0)
-			err = do(w.ctx, func(ctx context.Context, _ uint64) error {
-				w.store.Remove(namespace, dir, w.line()[0].Key)
+			w.Nodes(0)
+			err = do(w.Ctx, func(ctx context.Context, _ uint64) error {
+				w.Remove(w.Line()[0].Key)
 				<-ctx.Done()
-				w.is(context.Cause(ctx), coord.ErrRemoved)
+				w.Is(context.Cause(ctx), coord.ErrRemoved)
 				return nil
 			})
-			w.is(err, coord.ErrNotHeld)
-			w.is(err, coord.ErrRemoved)
-			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			w.Is(err, coord.ErrNotHeld)
+			w.Is(err, coord.ErrRemoved)
+			ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 			err = do(ctx, func(ctx context.Context, _ uint64) error {
 				<-ctx.Done()
 				return context.Cause(ctx)
@@ -186,7 +186,7 @@ func TestDoUnlocks(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, coord.ErrNotHeld) {
 				t.Errorf("it returned %v; want the end of its ctx and no loss", err)
 			}
-			w.nodes(0)
+			w.Nodes(0)
 		}
 	})
 }

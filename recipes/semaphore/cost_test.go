@@ -5,87 +5,88 @@ import (
 	"testing/synctest"
 
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )
 
 // One request to acquire what is free, and one to release it.
 func TestRequests(t *testing.T) {
-	bubbleOver(t, false, func(w *world) {
-		var n counter
+	bubbleFast(t, func(w *world) {
+		var n recipetest.Counter
 		a, b := w.counted(&n), w.client()
 		h := a.acquire(2, 3)
-		n.want(t, "Acquire", counts{requests: 1})
+		n.Want(t, "Acquire", recipetest.Counts{Sessions: 1, Requests: 1})
 		w.release(h)
-		n.want(t, "Release", counts{requests: 1})
-		h, err := a.semaphore(3).TryAcquire(w.ctx, 1)
-		w.is(err, nil)
-		n.want(t, "TryAcquire", counts{requests: 2})
+		n.Want(t, "Release", recipetest.Counts{Requests: 1})
+		h, err := a.semaphore(3).TryAcquire(w.Ctx, 1)
+		w.Is(err, nil)
+		n.Want(t, "TryAcquire", recipetest.Counts{Requests: 2})
 		w.release(h)
-		n.next()
+		n.Next()
 
 		// The first to be served watches the line, and takes its gate away.
 		h = b.acquire(3, 3)
-		first := a.acquiring(w.ctx, 3, 3)
+		first := a.acquiring(w.Ctx, 3, 3)
 		blocked(first)
-		n.want(t, "joining as the first", counts{requests: 2, watches: 1})
+		n.Want(t, "joining as the first", recipetest.Counts{Requests: 2, Watches: 1})
 		w.release(h)
-		h = first.granted()
-		n.want(t, "handoff to the first", counts{requests: 1, changes: 1})
+		h = first.Granted()
+		n.Want(t, "handoff to the first", recipetest.Counts{Requests: 1, Changes: 1})
 
 		// Whoever is behind another sleeps until that one is in.
-		first = b.acquiring(w.ctx, 3, 3)
-		second := a.acquiring(w.ctx, 3, 3)
+		first = b.acquiring(w.Ctx, 3, 3)
+		second := a.acquiring(w.Ctx, 3, 3)
 		blocked(first, second)
-		n.want(t, "joining behind another", counts{requests: 2})
+		n.Want(t, "joining behind another", recipetest.Counts{Requests: 2})
 		w.release(h)
-		h = first.granted()
+		h = first.Granted()
 		blocked(second)
-		n.want(t, "release, and becoming the first", counts{requests: 2, wakes: 1, watches: 1})
+		n.Want(t, "release, and becoming the first", recipetest.Counts{Requests: 2, Wakes: 1, Watches: 1})
 		w.release(h)
-		w.release(second.granted())
+		w.release(second.Granted())
 	})
 }
 
 // Whoever finds nobody ahead to wait for watches the line, and sleeps again when
 // there is somebody: here the gate ahead of it was late.
 func TestSleepsAgain(t *testing.T) {
-	bubbleOver(t, false, func(w *world) {
-		var n counter
+	bubbleFast(t, func(w *world) {
+		var n recipetest.Counter
 		a, b := w.client(), w.client()
 		h := a.acquire(1, 1)
-		if _, err := b.Session(w.ctx); err != nil {
+		if _, err := b.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		link := b.conn.Link()
+		link := b.Link()
 		entry := link.Hold(mem.OpCreate)
-		first := b.acquiring(w.ctx, 1, 1)
+		first := b.acquiring(w.Ctx, 1, 1)
 		<-entry.Caught()
 		gate := link.Hold(mem.OpCreate)
 		entry.Release()
 		<-gate.Caught()
-		second := w.counted(&n).acquiring(w.ctx, 1, 1)
+		second := w.counted(&n).acquiring(w.Ctx, 1, 1)
 		blocked(first, second)
-		n.want(t, "joining", counts{requests: 2, watches: 1})
+		n.Want(t, "joining", recipetest.Counts{Sessions: 1, Requests: 2, Watches: 1})
 		gate.Release()
 		blocked(first, second)
-		n.want(t, "the gate", counts{changes: 1})
-		third := a.acquiring(w.ctx, 1, 1)
+		n.Want(t, "the gate", recipetest.Counts{Changes: 1})
+		third := a.acquiring(w.Ctx, 1, 1)
 		blocked(first, second, third)
-		n.want(t, "somebody joining", counts{})
+		n.Want(t, "somebody joining", recipetest.Counts{})
 		w.release(h)
-		w.release(first.granted())
-		w.release(second.granted())
-		w.release(third.granted())
+		w.release(first.Granted())
+		w.release(second.Granted())
+		w.release(third.Granted())
 	})
 }
 
-// The bound on wakes: a change of the line wakes the first to be served, and each
+// The bound on Wakes: a change of the line wakes the first to be served, and each
 // that is let in wakes one more. With a thousand processes waiting, and with a
 // hundred permits as with one.
 func TestNoHerd(t *testing.T) {
-	bubbleOver(t, false, func(w *world) {
+	bubbleFast(t, func(w *world) {
 		const permits, crowd = 100, 1000
-		var n counter
+		var n recipetest.Counter
 		holders := w.client()
 		var held []*semaphore.Held
 		for range permits {
@@ -93,13 +94,13 @@ func TestNoHerd(t *testing.T) {
 		}
 		var line []*attempt
 		for range crowd {
-			line = append(line, w.counted(&n).acquiring(w.ctx, 1, permits))
+			line = append(line, w.counted(&n).acquiring(w.Ctx, 1, permits))
 		}
 		blocked(line...)
-		joined := n.next()
+		joined := n.Next()
 		// Everybody's entry and gate, which the first watches come.
-		if want := (counts{requests: 2 * crowd, watches: 1, changes: 2*crowd - 2}); joined.requests != want.requests ||
-			joined.watches != want.watches || joined.wakes != 0 || joined.changes > want.changes {
+		if want := (recipetest.Counts{Requests: 2 * crowd, Watches: 1, Changes: 2*crowd - 2}); joined.Requests != want.Requests ||
+			joined.Watches != want.Watches || joined.Wakes != 0 || joined.Changes > want.Changes {
 			t.Errorf("joining took %+v; want no more than %+v", joined, want)
 		}
 
@@ -108,35 +109,35 @@ func TestNoHerd(t *testing.T) {
 		in := 0
 		for range 20 {
 			w.release(held[in])
-			line[in].granted()
+			line[in].Granted()
 			blocked(line[in+1])
-			n.want(t, "a release of one permit", counts{requests: 2, wakes: 1, watches: 1, changes: 1})
+			n.Want(t, "a release of one permit", recipetest.Counts{Requests: 2, Wakes: 1, Watches: 1, Changes: 1})
 			in++
 		}
 
 		// Many permits at once: as many are let in, one after the other, and one
 		// more wakes.
-		w.store.Expire(held[in].Session().ID())
+		w.Store.Expire(held[in].Session().ID())
 		let := permits - in
 		for range let {
-			line[in].granted()
+			line[in].Granted()
 			in++
 		}
 		blocked(line[in:]...)
-		got := n.next()
-		if got.wakes != int64(let) || got.watches != 1 || got.requests != int64(2*let) || got.changes > int64(let) {
+		got := n.Next()
+		if got.Wakes != int64(let) || got.Watches != 1 || got.Requests != int64(2*let) || got.Changes > int64(let) {
 			t.Errorf("the return of %d permits took %+v; want %d wakes, %d requests, and one watch",
 				let, got, let, 2*let)
 		}
 
 		// And down to the last.
 		for i := range crowd {
-			w.release(line[i].granted())
+			w.release(line[i].Granted())
 		}
 		synctest.Wait()
-		got = n.next()
+		got = n.Next()
 		left := int64(crowd - in)
-		if got.wakes > left || got.requests > crowd+2*left || got.watches > left {
+		if got.Wakes > left || got.Requests > crowd+2*left || got.Watches > left {
 			t.Errorf("draining the line took %+v; want at most a wake for each of %d", got, left)
 		}
 	})

@@ -26,23 +26,23 @@ func TestLossIsToldBeforeThePermitsReturn(t *testing.T) {
 			bubble(t, func(w *world) {
 				a, b := w.client(), w.client()
 				lost, kept := a.acquire(3, 4), b.acquire(1, 4)
-				next := b.acquiring(w.ctx, 3, 4)
+				next := b.acquiring(w.Ctx, 3, 4)
 				blocked(next)
-				cut(a.conn.Link())
+				cut(a.Link())
 				told := make(chan time.Time, 1)
 				stop := context.AfterFunc(lost.Context(), func() { told <- time.Now() })
 				defer stop()
-				<-next.over
-				if at := <-told; next.err != nil || next.at.Before(at) {
-					t.Fatalf("granted at %v, %v; the holder was told at %v", next.at, next.err, at)
+				<-next.Over
+				if at := <-told; next.Err != nil || next.At.Before(at) {
+					t.Fatalf("granted at %v, %v; the holder was told at %v", next.At, next.Err, at)
 				}
-				w.lost(lost, coord.ErrSessionLost)
-				w.is(lost.Release(w.ctx), coord.ErrSessionLost)
-				w.holds(kept, next.h)
-				if err := a.conn.Link().Heal(); err != nil {
+				w.Lost(lost, coord.ErrSessionLost)
+				w.Is(lost.Release(w.Ctx), coord.ErrSessionLost)
+				w.Holds(kept, next.Held)
+				if err := a.Link().Heal(); err != nil {
 					t.Fatal(err)
 				}
-				w.release(kept, next.h)
+				w.release(kept, next.Held)
 				w.release(a.acquire(4, 4)) // with a new session
 			})
 		})
@@ -58,28 +58,28 @@ func TestRemovedEntriesAreTold(t *testing.T) {
 				b = w.client()
 			}
 			h1, h2 := a.acquire(1, 2), b.acquire(1, 2)
-			first, second, third := b.acquiring(w.ctx, 2, 2), a.acquiring(w.ctx, 1, 2), b.acquiring(w.ctx, 1, 2)
+			first, second, third := b.acquiring(w.Ctx, 2, 2), a.acquiring(w.Ctx, 1, 2), b.acquiring(w.Ctx, 1, 2)
 			nodes := w.entries(5)
 			remove := func(i int) {
-				w.store.Remove(namespace, dir, nodes[i].Key)
+				w.Remove(nodes[i].Key)
 				time.Sleep(2 * time.Second)
 			}
 			remove(3)
-			second.failed(coord.ErrRemoved)
+			second.Failed(coord.ErrRemoved)
 			remove(0)
-			w.lost(h1, coord.ErrRemoved)
+			w.Lost(h1, coord.ErrRemoved)
 			blocked(first, third)
 			remove(2)
-			first.failed(coord.ErrRemoved)
-			h3 := third.granted()
-			w.holds(h2, h3)
-			last := b.acquiring(w.ctx, 1, 2)
+			first.Failed(coord.ErrRemoved)
+			h3 := third.Granted()
+			w.Holds(h2, h3)
+			last := b.acquiring(w.Ctx, 1, 2)
 			blocked(last)
-			w.store.RemoveDir(namespace, dir)
+			w.RemoveDir()
 			time.Sleep(2 * time.Second)
-			w.lost(h2, coord.ErrRemoved)
-			w.lost(h3, coord.ErrRemoved)
-			last.failed(coord.ErrRemoved)
+			w.Lost(h2, coord.ErrRemoved)
+			w.Lost(h3, coord.ErrRemoved)
+			last.Failed(coord.ErrRemoved)
 			w.release(a.acquire(2, 2))
 		}
 	})
@@ -89,18 +89,18 @@ func TestWaitersWhoseSessionIsLostFail(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		h := a.acquire(2, 2)
-		session, err := b.Session(w.ctx)
+		session, err := b.Session(w.Ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, second, third := b.acquiring(w.ctx, 1, 2), b.acquiring(w.ctx, 1, 2), c.acquiring(w.ctx, 2, 2)
-		w.store.Expire(session.ID())
+		first, second, third := b.acquiring(w.Ctx, 1, 2), b.acquiring(w.Ctx, 1, 2), c.acquiring(w.Ctx, 2, 2)
+		w.Store.Expire(session.ID())
 		time.Sleep(ttl)
-		first.failed(coord.ErrSessionLost)
-		second.failed(coord.ErrSessionLost)
+		first.Failed(coord.ErrSessionLost)
+		second.Failed(coord.ErrSessionLost)
 		blocked(third)
 		w.release(h)
-		w.release(third.granted())
+		w.release(third.Granted())
 	})
 }
 
@@ -120,35 +120,35 @@ func TestCapacityRecovers(t *testing.T) {
 		},
 		"given up, and applied late": func(w *world, a *client, l *mem.Link) {
 			late := l.Hold(mem.OpCreate)
-			ctx, cancel := context.WithCancel(w.ctx)
+			ctx, cancel := context.WithCancel(w.Ctx)
 			try := a.acquiring(ctx, 3, 3)
 			<-late.Caught()
 			cancel()
-			try.failed(context.Canceled)
+			try.Failed(context.Canceled)
 			late.Release()
 		},
 		"given up after it was applied": func(w *world, a *client, l *mem.Link) {
 			l.Freeze(mem.Down)
-			ctx, cancel := context.WithCancel(w.ctx)
+			ctx, cancel := context.WithCancel(w.Ctx)
 			try := a.acquiring(ctx, 3, 3)
 			cancel()
-			try.failed(context.Canceled)
+			try.Failed(context.Canceled)
 			l.LoseNextRequest(mem.OpAbandon)
 			l.Thaw(mem.Down)
 		},
 		"released under a ctx that has ended": func(w *world, a *client, _ *mem.Link) {
 			h := a.acquire(3, 3)
-			ctx, cancel := context.WithCancel(w.ctx)
+			ctx, cancel := context.WithCancel(w.Ctx)
 			cancel()
-			w.is(h.Release(ctx), context.Canceled)
+			w.Is(h.Release(ctx), context.Canceled)
 		},
 		"released with the store out of reach": func(w *world, a *client, l *mem.Link) {
 			h := a.acquire(3, 3)
 			l.Cut()
-			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 			defer cancel()
-			w.is(h.Release(ctx), context.DeadlineExceeded)
-			w.lost(h, coord.ErrReleased)
+			w.Is(h.Release(ctx), context.DeadlineExceeded)
+			w.Lost(h, coord.ErrReleased)
 			if err := l.Heal(); err != nil {
 				w.Fatal(err)
 			}
@@ -158,10 +158,10 @@ func TestCapacityRecovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
 				a, b := w.client(), w.client()
-				if _, err := a.Session(w.ctx); err != nil {
+				if _, err := a.Session(w.Ctx); err != nil {
 					t.Fatal(err)
 				}
-				fail(w, a, a.conn.Link())
+				fail(w, a, a.Link())
 				time.Sleep(ttl / 3)
 				w.entries(0)
 				w.release(b.acquire(3, 3))
@@ -173,7 +173,7 @@ func TestCapacityRecovers(t *testing.T) {
 // Many try again and again, while others acquire in earnest: never more than the
 // limit are in, those who wait get in, and nothing is left.
 func TestStorm(t *testing.T) {
-	bubbleOver(t, false, func(w *world) {
+	bubbleFast(t, func(w *world) {
 		const limit = 5
 		var in, tries, got atomic.Int64
 		hold := func(h *semaphore.Held) {
@@ -184,14 +184,14 @@ func TestStorm(t *testing.T) {
 			in.Add(-int64(h.Permits()))
 			w.release(h)
 		}
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		var storm, earnest sync.WaitGroup
 		for i := range 12 {
 			s := w.client().semaphore(limit)
 			storm.Go(func() {
 				for ctx.Err() == nil {
 					tries.Add(1)
-					h, err := s.TryAcquire(w.ctx, 1+i%3)
+					h, err := s.TryAcquire(w.Ctx, 1+i%3)
 					if err == nil {
 						got.Add(1)
 						hold(h)
@@ -206,7 +206,7 @@ func TestStorm(t *testing.T) {
 			s := w.client().semaphore(limit)
 			earnest.Go(func() {
 				for range 25 {
-					h, err := s.Acquire(w.ctx, limit-i)
+					h, err := s.Acquire(w.Ctx, limit-i)
 					if err != nil {
 						t.Error(err)
 						return
@@ -230,17 +230,17 @@ func TestCloseEndsHoldsAndWaits(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.acquire(2, 2)
-		first, second := b.acquiring(w.ctx, 1, 2), a.acquiring(w.ctx, 1, 2)
-		if err := b.Close(w.ctx); err != nil {
+		first, second := b.acquiring(w.Ctx, 1, 2), a.acquiring(w.Ctx, 1, 2)
+		if err := b.Close(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		first.failed(coord.ErrClosed)
+		first.Failed(coord.ErrClosed)
 		blocked(second)
-		if err := a.Close(w.ctx); err != nil {
+		if err := a.Close(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		second.failed(coord.ErrClosed)
-		w.lost(h, coord.ErrClosed)
+		second.Failed(coord.ErrClosed)
+		w.Lost(h, coord.ErrClosed)
 		w.entries(0)
 	})
 }
@@ -250,10 +250,10 @@ func TestDeadlineWithAFrozenStore(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h, other := a.acquire(1, 2), b.acquire(1, 2)
-		waiting, cancel := context.WithTimeout(w.ctx, time.Second)
+		waiting, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		line := a.acquiring(waiting, 1, 2)
-		a.conn.Link().Freeze(mem.Both)
+		a.Link().Freeze(mem.Both)
 		s := a.semaphore(2)
 		never := func(context.Context, uint64) error { panic("called") }
 		for name, call := range map[string]func(context.Context) error{
@@ -265,17 +265,17 @@ func TestDeadlineWithAFrozenStore(t *testing.T) {
 			"Do":         func(ctx context.Context) error { return s.Do(ctx, 1, never) },
 			"Release":    h.Release,
 		} {
-			ctx, cancel := context.WithTimeout(w.ctx, 400*time.Millisecond)
+			ctx, cancel := context.WithTimeout(w.Ctx, 400*time.Millisecond)
 			from := time.Now()
-			w.is(call(ctx), context.DeadlineExceeded)
+			w.Is(call(ctx), context.DeadlineExceeded)
 			cancel()
 			if d := time.Since(from); d > 400*time.Millisecond {
 				t.Errorf("%s took %v under a ctx of 400 ms", name, d)
 			}
 		}
-		<-line.over
-		line.failed(context.DeadlineExceeded)
-		if err := a.conn.Link().Heal(); err != nil {
+		<-line.Over
+		line.Failed(context.DeadlineExceeded)
+		if err := a.Link().Heal(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(ttl)

@@ -15,20 +15,20 @@ func TestGates(t *testing.T) {
 		a, b := w.client(), w.client()
 		gates := func(n int) {
 			t.Helper()
-			w.settle()
+			w.Settle()
 			if got := len(w.of("g")); got != n {
 				t.Fatalf("%d gates; want %d", got, n)
 			}
 		}
 		h := a.acquire(2, 2)
-		ctx, cancel := context.WithCancel(w.ctx)
-		line := []*attempt{b.acquiring(w.ctx, 1, 2), a.acquiring(ctx, 1, 2), b.acquiring(w.ctx, 1, 2)}
+		ctx, cancel := context.WithCancel(w.Ctx)
+		line := []*attempt{b.acquiring(w.Ctx, 1, 2), a.acquiring(ctx, 1, 2), b.acquiring(w.Ctx, 1, 2)}
 		gates(3)
 		cancel()
-		line[1].failed(context.Canceled)
+		line[1].Failed(context.Canceled)
 		gates(2)
 		w.release(h)
-		h1, h2 := line[0].granted(), line[2].granted()
+		h1, h2 := line[0].Granted(), line[2].Granted()
 		gates(0)
 		w.release(h1, h2)
 	})
@@ -43,14 +43,14 @@ func TestWaiterThatGivesUpLetsOthersGoOn(t *testing.T) {
 			var line []*attempt
 			var cancels []context.CancelFunc
 			for j := range 4 {
-				ctx, cancel := context.WithCancel(w.ctx)
+				ctx, cancel := context.WithCancel(w.Ctx)
 				defer cancel()
 				line = append(line, []*client{b, c, b, a}[j].acquiring(ctx, 2, 2))
 				cancels = append(cancels, cancel)
 			}
 			blocked(line...)
 			cancels[i]()
-			line[i].failed(context.Canceled)
+			line[i].Failed(context.Canceled)
 			w.entries(4)
 			for j, next := range line {
 				if j == i {
@@ -58,7 +58,7 @@ func TestWaiterThatGivesUpLetsOthersGoOn(t *testing.T) {
 				}
 				blocked(line[j])
 				w.release(h)
-				h = next.granted()
+				h = next.Granted()
 			}
 			w.release(h)
 			w.entries(0)
@@ -73,11 +73,11 @@ func TestGateFaults(t *testing.T) {
 		return func(_ *world, l *mem.Link) { fault(l); fault(l) }
 	}
 	for name, fault := range map[string]struct{ joining, waiting func(*world, *mem.Link) }{
-		"the first is removed": {waiting: func(w *world, _ *mem.Link) { w.store.Remove(namespace, dir, w.of("g")[0].Key) }},
-		"the last is removed":  {waiting: func(w *world, _ *mem.Link) { w.store.Remove(namespace, dir, w.of("g")[2].Key) }},
+		"the first is removed": {waiting: func(w *world, _ *mem.Link) { w.Remove(w.of("g")[0].Key) }},
+		"the last is removed":  {waiting: func(w *world, _ *mem.Link) { w.Remove(w.of("g")[2].Key) }},
 		"all are removed": {waiting: func(w *world, _ *mem.Link) {
 			for _, n := range w.of("g") {
-				w.store.Remove(namespace, dir, n.Key)
+				w.Remove(n.Key)
 			}
 		}},
 		"its entry's and its own replies are lost": {joining: twice(func(l *mem.Link) { l.DropNextReply(mem.OpCreate) })},
@@ -89,32 +89,32 @@ func TestGateFaults(t *testing.T) {
 			bubble(t, func(w *world) {
 				a, b := w.client(), w.client()
 				h := a.acquire(2, 2)
-				if _, err := b.Session(w.ctx); err != nil {
+				if _, err := b.Session(w.Ctx); err != nil {
 					t.Fatal(err)
 				}
 				if fault.joining != nil {
-					fault.joining(w, b.conn.Link())
+					fault.joining(w, b.Link())
 				}
-				first := b.acquiring(w.ctx, 2, 2)
+				first := b.acquiring(w.Ctx, 2, 2)
 				time.Sleep(time.Second) // for what is tried again
-				second, third := a.acquiring(w.ctx, 2, 2), b.acquiring(w.ctx, 1, 2)
+				second, third := a.acquiring(w.Ctx, 2, 2), b.acquiring(w.Ctx, 1, 2)
 				blocked(first, second, third)
 				if n := len(w.of("g")); n != 3 {
 					t.Errorf("%d gates for 3 who wait", n)
 				}
 				if fault.waiting != nil {
-					fault.waiting(w, b.conn.Link())
+					fault.waiting(w, b.Link())
 				}
 				blocked(first, second, third)
 				w.release(h)
-				h = first.granted()
+				h = first.Granted()
 				blocked(second, third)
 				w.release(h)
 				time.Sleep(time.Second)
-				h = second.granted()
+				h = second.Granted()
 				blocked(third)
 				w.release(h)
-				w.release(third.granted())
+				w.release(third.Granted())
 			})
 		})
 	}
@@ -125,21 +125,21 @@ func TestLateGateIsLeftNowhere(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.acquire(2, 2)
-		if _, err := b.Session(w.ctx); err != nil {
+		if _, err := b.Session(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		link := b.conn.Link()
+		link := b.Link()
 		entry := link.Hold(mem.OpCreate)
-		ctx, cancel := context.WithCancel(w.ctx)
+		ctx, cancel := context.WithCancel(w.Ctx)
 		gone := b.acquiring(ctx, 1, 2)
 		<-entry.Caught()
 		gate := link.Hold(mem.OpCreate)
 		entry.Release()
 		<-gate.Caught()
-		next := a.acquiring(w.ctx, 1, 2)
+		next := a.acquiring(w.Ctx, 1, 2)
 		blocked(gone, next)
 		cancel()
-		gone.failed(context.Canceled)
+		gone.Failed(context.Canceled)
 		gate.Release()
 		blocked(next)
 		if n := len(w.of("g")); n != 1 {
@@ -147,7 +147,7 @@ func TestLateGateIsLeftNowhere(t *testing.T) {
 		}
 		w.entries(2)
 		w.release(h)
-		w.release(next.granted())
+		w.release(next.Granted())
 	})
 }
 
@@ -157,24 +157,24 @@ func TestLateRemovalOfAGate(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		h := a.acquire(1, 1)
-		first := b.acquiring(w.ctx, 1, 1)
+		first := b.acquiring(w.Ctx, 1, 1)
 		blocked(first)
-		late := b.conn.Link().Hold(mem.OpDelete)
+		late := b.Link().Hold(mem.OpDelete)
 		w.release(h)
-		h = first.granted()
+		h = first.Granted()
 		<-late.Caught()
 		w.release(h) // and its slot is free
 		h = a.acquire(1, 1)
-		again, last := b.acquiring(w.ctx, 1, 1), c.acquiring(w.ctx, 1, 1)
+		again, last := b.acquiring(w.Ctx, 1, 1), c.acquiring(w.Ctx, 1, 1)
 		blocked(again, last)
 		w.release(h)
-		h = again.granted()
+		h = again.Granted()
 		blocked(last)
 		w.release(h)
-		h = last.granted() // though the old gate still is there
+		h = last.Granted() // though the old gate still is there
 		late.Release()
 		w.release(h)
-		w.settle()
+		w.Settle()
 		if n := len(w.of("g")); n != 0 {
 			t.Errorf("%d gates are left", n)
 		}
@@ -188,24 +188,24 @@ func TestFrozenWaiter(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c, d := w.client(), w.client(), w.client(), w.client()
 		h1, h2 := a.acquire(1, 2), a.acquire(1, 2)
-		first, frozen, last := b.acquiring(w.ctx, 1, 2), c.acquiring(w.ctx, 1, 2), d.acquiring(w.ctx, 1, 2)
+		first, frozen, last := b.acquiring(w.Ctx, 1, 2), c.acquiring(w.Ctx, 1, 2), d.acquiring(w.Ctx, 1, 2)
 		blocked(first, frozen, last)
-		c.conn.Link().Freeze(mem.Both)
+		c.Link().Freeze(mem.Both)
 		w.release(h1)
-		h3 := first.granted() // not its turn
+		h3 := first.Granted() // not its turn
 		blocked(last)
 		began := time.Now()
 		w.release(h2, h3) // its turn, and there is room for the last too
 		blocked(last)
-		<-last.over
-		if d := time.Since(began); last.err != nil || d > 2*ttl {
-			t.Errorf("%v after %v", last.err, d)
+		<-last.Over
+		if d := time.Since(began); last.Err != nil || d > 2*ttl {
+			t.Errorf("%v after %v", last.Err, d)
 		}
-		if err := c.conn.Link().Heal(); err != nil {
+		if err := c.Link().Heal(); err != nil {
 			t.Fatal(err)
 		}
-		frozen.failed(coord.ErrSessionLost)
-		w.release(last.h)
+		frozen.Failed(coord.ErrSessionLost)
+		w.release(last.Held)
 	})
 }
 
@@ -213,12 +213,12 @@ func TestThawedWaiterLetsTheNextIn(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		h := a.acquire(2, 2)
-		frozen, last := b.acquiring(w.ctx, 1, 2), c.acquiring(w.ctx, 1, 2)
+		frozen, last := b.acquiring(w.Ctx, 1, 2), c.acquiring(w.Ctx, 1, 2)
 		blocked(frozen, last)
-		b.conn.Link().Freeze(mem.Both)
+		b.Link().Freeze(mem.Both)
 		w.release(h)
 		blocked(last)
-		b.conn.Link().Thaw(mem.Both)
-		w.release(frozen.granted(), last.granted())
+		b.Link().Thaw(mem.Both)
+		w.release(frozen.Granted(), last.Granted())
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )
 
 func (w *world) setLimit(s *semaphore.Semaphore, n int) {
 	w.Helper()
-	if err := s.SetLimit(w.ctx, n); err != nil {
+	if err := s.SetLimit(w.Ctx, n); err != nil {
 		w.Fatalf("SetLimit(%d): %v", n, err)
 	}
 }
@@ -23,22 +23,22 @@ func (w *world) setLimit(s *semaphore.Semaphore, n int) {
 // who they are; they are not disturbed, and nor is anybody who waits.
 func TestLimitsThatDifferAreReported(t *testing.T) {
 	bubble(t, func(w *world) {
-		conn := w.store.Open(namespace)
+		conn := w.Store.Open(recipetest.Namespace)
 		named, err := coord.New(conn, coord.Config{Owner: coord.Owner{Name: "billing"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer named.Close(context.Background())
-		first, err := semaphore.New(named, "s", 3).Acquire(w.ctx, 2)
+		first, err := semaphore.New(named, "s", 3).Acquire(w.Ctx, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := w.client()
-		waiting := b.acquiring(w.ctx, 2, 3)
+		waiting := b.acquiring(w.Ctx, 2, 3)
 		wrong := b.semaphore(4)
 		for _, call := range []func(context.Context, int) (*semaphore.Held, error){wrong.Acquire, wrong.TryAcquire} {
-			_, err := call(w.ctx, 1)
-			w.is(err, semaphore.ErrLimit)
+			_, err := call(w.Ctx, 1)
+			w.Is(err, semaphore.ErrLimit)
 			var differ *semaphore.LimitError
 			if !errors.As(err, &differ) || differ.Stated != 4 || differ.InForce != 3 || differ.Owner.Name != "billing" || differ.Name != "s" {
 				t.Errorf("%+v", differ)
@@ -46,11 +46,11 @@ func TestLimitsThatDifferAreReported(t *testing.T) {
 		}
 		w.entries(2)
 		w.uses(b, 3, 2)
-		if err := first.Release(w.ctx); err != nil {
+		if err := first.Release(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
-		w.release(waiting.granted())
-		if h, err := wrong.Acquire(w.ctx, 4); err != nil { // nobody is there to disagree
+		w.release(waiting.Granted())
+		if h, err := wrong.Acquire(w.Ctx, 4); err != nil { // nobody is there to disagree
 			t.Error(err)
 		} else {
 			w.release(h)
@@ -64,19 +64,19 @@ func TestWaiterIsNotRefusedForTheErrorOfAnother(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.client(), w.client(), w.client()
 		h := a.acquire(3, 3)
-		leaves := c.conn.Link().Hold(mem.OpDelete)
-		wrong := c.acquiring(w.ctx, 2, 9)
+		leaves := c.Link().Hold(mem.OpDelete)
+		wrong := c.acquiring(w.Ctx, 2, 9)
 		<-leaves.Caught()
-		w2, w3 := b.acquiring(w.ctx, 2, 3), b.acquiring(w.ctx, 2, 3)
+		w2, w3 := b.acquiring(w.Ctx, 2, 3), b.acquiring(w.Ctx, 2, 3)
 		blocked(w2, w3)
 		w.release(h)
 		blocked(w2, w3)
 		leaves.Release()
-		wrong.failed(semaphore.ErrLimit)
-		h = w2.granted()
+		wrong.Failed(semaphore.ErrLimit)
+		h = w2.Granted()
 		blocked(w3)
 		w.release(h)
-		w.release(w3.granted())
+		w.release(w3.Granted())
 	})
 }
 
@@ -84,14 +84,14 @@ func TestRaisingTheLimitLetsIn(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.acquire(2, 2)
-		line := []*attempt{b.acquiring(w.ctx, 1, 2), a.acquiring(w.ctx, 1, 2), b.acquiring(w.ctx, 2, 2)}
+		line := []*attempt{b.acquiring(w.Ctx, 1, 2), a.acquiring(w.Ctx, 1, 2), b.acquiring(w.Ctx, 2, 2)}
 		blocked(line...)
 		w.setLimit(w.client().semaphore(2), 4)
-		h1, h2 := line[0].granted(), line[1].granted()
+		h1, h2 := line[0].Granted(), line[1].Granted()
 		blocked(line[2])
 		w.uses(b, 4, 4)
 		w.release(h)
-		w.release(h1, h2, line[2].granted())
+		w.release(h1, h2, line[2].Granted())
 	})
 }
 
@@ -100,23 +100,23 @@ func TestLoweringTheLimit(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h1, h2, h3 := a.acquire(2, 5), b.acquire(2, 5), b.acquire(1, 5)
-		first, heavy, last := b.acquiring(w.ctx, 1, 5), a.acquiring(w.ctx, 4, 5), b.acquiring(w.ctx, 1, 5)
+		first, heavy, last := b.acquiring(w.Ctx, 1, 5), a.acquiring(w.Ctx, 4, 5), b.acquiring(w.Ctx, 1, 5)
 		w.setLimit(a.semaphore(5), 3)
 		blocked(first, last)
-		w.holds(h1, h2, h3)
+		w.Holds(h1, h2, h3)
 		w.uses(w.client(), 3, 5) // more than allowed, and said so
-		c, err := b.semaphore(5).Contenders(w.ctx)
+		c, err := b.semaphore(5).Contenders(w.Ctx)
 		if err != nil || len(c.Holders) != 3 || c.Holders[0].Permits != 2 {
 			t.Errorf("%+v, %v; want those who hold to show as holders", c, err)
 		}
-		_, err = a.semaphore(5).Acquire(w.ctx, 4)
-		w.is(err, coord.ErrInvalid)
+		_, err = a.semaphore(5).Acquire(w.Ctx, 4)
+		w.Is(err, coord.ErrInvalid)
 		w.release(h1)
 		blocked(first, last)
 		w.release(h2)
-		in := first.granted()
-		heavy.failed(coord.ErrInvalid) // can never hold, and is in nobody's way
-		w.release(h3, in, last.granted())
+		in := first.Granted()
+		heavy.Failed(coord.ErrInvalid) // can never hold, and is in nobody's way
+		w.release(h3, in, last.Granted())
 	})
 }
 
@@ -126,11 +126,11 @@ func TestHolderAboveTheLoweredLimitCounts(t *testing.T) {
 		a, b := w.client(), w.client()
 		h := a.acquire(5, 5)
 		w.setLimit(b.semaphore(5), 2)
-		next := b.acquiring(w.ctx, 1, 5)
+		next := b.acquiring(w.Ctx, 1, 5)
 		blocked(next)
 		w.uses(b, 2, 5)
 		w.release(h)
-		w.release(next.granted())
+		w.release(next.Granted())
 	})
 }
 
@@ -150,18 +150,18 @@ func TestTheLastChangeCounts(t *testing.T) {
 		for _, configured := range []int{1, 2, 9} {
 			c := w.client()
 			h := c.acquire(2, configured)
-			_, err := c.semaphore(configured).TryAcquire(w.ctx, 1)
-			w.is(err, coord.ErrBusy)
+			_, err := c.semaphore(configured).TryAcquire(w.Ctx, 1)
+			w.Is(err, coord.ErrBusy)
 			w.release(h)
 		}
-		late := a.conn.Link().Hold(mem.OpDelete) // of what the next replaces
+		late := a.Link().Hold(mem.OpDelete) // of what the next replaces
 		var err error
-		set := w.attempt(func(at *attempt) { err = s.SetLimit(w.ctx, 4) })
+		set := w.attempt(func(at *attempt) { err = s.SetLimit(w.Ctx, 4) })
 		<-late.Caught()
 		w.release(b.acquire(4, 1))
 		late.Release()
-		<-set.over
-		w.is(err, nil)
+		<-set.Over
+		w.Is(err, nil)
 	})
 }
 
@@ -173,21 +173,21 @@ func TestTheChangeOutlivesItsMaker(t *testing.T) {
 		a, b := w.client(), w.client()
 		h := a.acquire(1, 1)
 		knows := b.semaphore(1)
-		waiting := w.attempt(func(at *attempt) { at.h, at.err = knows.Acquire(w.ctx, 3) })
-		waiting.failed(coord.ErrInvalid)
-		waiting = w.attempt(func(at *attempt) { at.h, at.err = knows.Acquire(w.ctx, 1) })
+		waiting := w.attempt(func(at *attempt) { at.Held, at.Err = knows.Acquire(w.Ctx, 3) })
+		waiting.Failed(coord.ErrInvalid)
+		waiting = w.attempt(func(at *attempt) { at.Held, at.Err = knows.Acquire(w.Ctx, 1) })
 		blocked(waiting)
 		maker := w.client()
 		w.setLimit(maker.semaphore(1), 3)
-		in := waiting.granted()
-		if err := maker.Close(w.ctx); err != nil {
+		in := waiting.Granted()
+		if err := maker.Close(w.Ctx); err != nil {
 			t.Fatal(err)
 		}
 		w.uses(w.client(), 3, 2) // from the entry of who was let in
 		third := w.client().acquire(1, 1)
 		w.release(in, h, third)
 		w.entries(0)
-		again, err := knows.Acquire(w.ctx, 3)
+		again, err := knows.Acquire(w.Ctx, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,12 +200,12 @@ func TestSetLimitWithFaults(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.acquire(1, 1)
-		next := b.acquiring(w.ctx, 1, 1)
-		link := a.conn.Link()
+		next := b.acquiring(w.Ctx, 1, 1)
+		link := a.Link()
 		s := a.semaphore(1)
 		link.DropNextReply(mem.OpCreate)
 		w.setLimit(s, 2)
-		in := next.granted()
+		in := next.Granted()
 		link.DropNextReply(mem.OpDelete)
 		w.setLimit(s, 1)
 		if n := len(w.of("l")); n != 1 {
@@ -213,8 +213,8 @@ func TestSetLimitWithFaults(t *testing.T) {
 		}
 
 		link.Freeze(mem.Both)
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
-		w.is(s.SetLimit(ctx, 9), context.DeadlineExceeded)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
+		w.Is(s.SetLimit(ctx, 9), context.DeadlineExceeded)
 		cancel()
 		if err := link.Heal(); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestSetLimitWithFaults(t *testing.T) {
 		}
 
 		// An operator removes the notice: those who have seen it go on with it.
-		w.store.Remove(namespace, dir, w.of("l")[0].Key)
+		w.Remove(w.of("l")[0].Key)
 		time.Sleep(time.Second)
 		w.setLimit(s, 2)
 		w.release(h, in)
@@ -240,14 +240,12 @@ func TestUnreadableEntriesCountAsAll(t *testing.T) {
 		a, b := w.client(), w.client()
 		h := a.acquire(1, 3)
 		nodes := w.of("p")
-		if _, err := h.Session().Driver().Update(w.ctx, nodes[0], []byte("let go, please")); err != nil {
+		if _, err := h.Session().Driver().Update(w.Ctx, nodes[0], []byte("let go, please")); err != nil {
 			t.Fatal(err)
 		}
-		next := b.acquiring(w.ctx, 1, 3)
+		next := b.acquiring(w.Ctx, 1, 3)
 		blocked(next)
 		w.release(h)
-		w.release(next.granted())
+		w.release(next.Granted())
 	})
 }
-
-var _ driver.Conn = plainConn{}

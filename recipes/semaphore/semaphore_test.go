@@ -17,22 +17,22 @@ func TestNoMoreThanTheLimit(t *testing.T) {
 		h1, h2, h3 := c[0].acquire(1, 3), c[0].acquire(1, 3), c[1].acquire(1, 3)
 		var line []*attempt
 		for i := range 6 {
-			line = append(line, c[i%3].acquiring(w.ctx, 1, 3))
+			line = append(line, c[i%3].acquiring(w.Ctx, 1, 3))
 		}
 		blocked(line...)
 		last := h3.Token()
 		for i, h := range []*semaphore.Held{h2, h1, h3} { // in no order
 			w.release(h)
-			in := line[i].granted()
+			in := line[i].Granted()
 			if in.Token() <= last || in.Permits() != 1 {
 				t.Errorf("grant %d has token %d after %d", i, in.Token(), last)
 			}
 			last = in.Token()
 			blocked(line[i+1:]...)
 		}
-		w.release(line[0].h, line[1].h, line[2].h)
+		w.release(line[0].Held, line[1].Held, line[2].Held)
 		for _, a := range line[3:] {
-			w.release(a.granted())
+			w.release(a.Granted())
 		}
 		w.entries(0)
 	})
@@ -45,27 +45,27 @@ func TestLargeRequestIsNotStarved(t *testing.T) {
 		a, b := w.client(), w.client()
 		for _, c := range []*client{a, b} {
 			small := a.acquire(1, 3)
-			ctx, cancel := context.WithCancel(w.ctx)
+			ctx, cancel := context.WithCancel(w.Ctx)
 			large := c.acquiring(ctx, 3, 3)
-			s1, s2 := a.acquiring(w.ctx, 1, 3), b.acquiring(w.ctx, 1, 3)
+			s1, s2 := a.acquiring(w.Ctx, 1, 3), b.acquiring(w.Ctx, 1, 3)
 			blocked(large, s1, s2)
-			_, err := a.semaphore(3).TryAcquire(w.ctx, 1)
-			w.is(err, coord.ErrBusy)
+			_, err := a.semaphore(3).TryAcquire(w.Ctx, 1)
+			w.Is(err, coord.ErrBusy)
 			cancel()
-			large.failed(context.Canceled)
-			w.release(s1.granted(), s2.granted())
+			large.Failed(context.Canceled)
+			w.release(s1.Granted(), s2.Granted())
 
-			large = c.acquiring(w.ctx, 3, 3)
-			s1, s2 = a.acquiring(w.ctx, 2, 3), b.acquiring(w.ctx, 2, 3)
+			large = c.acquiring(w.Ctx, 3, 3)
+			s1, s2 = a.acquiring(w.Ctx, 2, 3), b.acquiring(w.Ctx, 2, 3)
 			blocked(large, s1, s2)
 			w.release(small)
-			h := large.granted()
+			h := large.Granted()
 			blocked(s1, s2)
 			w.release(h)
-			h = s1.granted()
+			h = s1.Granted()
 			blocked(s2)
 			w.release(h)
-			w.release(s2.granted())
+			w.release(s2.Granted())
 			w.entries(0)
 		}
 	})
@@ -76,13 +76,13 @@ func TestAllOrNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.acquire(2, 2)
-		second, third := b.acquiring(w.ctx, 2, 2), a.acquiring(w.ctx, 2, 2)
+		second, third := b.acquiring(w.Ctx, 2, 2), a.acquiring(w.Ctx, 2, 2)
 		blocked(second, third)
 		w.release(h)
-		h = second.granted()
+		h = second.Granted()
 		blocked(third)
 		w.release(h)
-		w.release(third.granted())
+		w.release(third.Granted())
 	})
 }
 
@@ -90,16 +90,16 @@ func TestOneReleaseLetsSeveralIn(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.acquire(4, 4)
-		in := []*attempt{b.acquiring(w.ctx, 1, 4), a.acquiring(w.ctx, 2, 4), b.acquiring(w.ctx, 1, 4)}
-		out := b.acquiring(w.ctx, 1, 4)
+		in := []*attempt{b.acquiring(w.Ctx, 1, 4), a.acquiring(w.Ctx, 2, 4), b.acquiring(w.Ctx, 1, 4)}
+		out := b.acquiring(w.Ctx, 1, 4)
 		blocked(append(in, out)...)
 		w.release(h)
 		for _, one := range in {
-			one.granted()
+			one.Granted()
 		}
 		blocked(out)
-		w.release(in[1].h)
-		w.release(in[0].h, in[2].h, out.granted())
+		w.release(in[1].Held)
+		w.release(in[0].Held, in[2].Held, out.Granted())
 	})
 }
 
@@ -107,23 +107,23 @@ func TestTryAcquire(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		s := b.semaphore(3)
-		h, err := s.TryAcquire(w.ctx, 2)
+		h, err := s.TryAcquire(w.Ctx, 2)
 		if err != nil || h.Permits() != 2 {
 			t.Fatalf("%v, %v", h, err)
 		}
-		_, err = s.TryAcquire(w.ctx, 2)
-		w.is(err, coord.ErrBusy)
-		one, err := s.TryAcquire(w.ctx, 1)
+		_, err = s.TryAcquire(w.Ctx, 2)
+		w.Is(err, coord.ErrBusy)
+		one, err := s.TryAcquire(w.Ctx, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.entries(2)
-		waiting := a.acquiring(w.ctx, 2, 3)
+		waiting := a.acquiring(w.Ctx, 2, 3)
 		w.release(one)
-		_, err = s.TryAcquire(w.ctx, 1) // fits, and somebody waits
-		w.is(err, coord.ErrBusy)
+		_, err = s.TryAcquire(w.Ctx, 1) // fits, and somebody waits
+		w.Is(err, coord.ErrBusy)
 		w.release(h)
-		w.release(waiting.granted())
+		w.release(waiting.Granted())
 		w.entries(0)
 	})
 }
@@ -132,9 +132,9 @@ func TestContendersAndLimitShowPermits(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h1, h2 := a.acquire(2, 5), b.acquire(1, 5)
-		w1, w2 := b.acquiring(w.ctx, 4, 5), a.acquiring(w.ctx, 1, 5)
+		w1, w2 := b.acquiring(w.Ctx, 4, 5), a.acquiring(w.Ctx, 1, 5)
 		blocked(w1, w2)
-		c, err := w.client().semaphore(5).Contenders(w.ctx)
+		c, err := w.client().semaphore(5).Contenders(w.Ctx)
 		if err != nil || len(c.Holders) != 2 || len(c.Waiters) != 2 {
 			t.Fatalf("%+v, %v; want two holders and two waiters", c, err)
 		}
@@ -144,7 +144,7 @@ func TestContendersAndLimitShowPermits(t *testing.T) {
 		}
 		w.uses(w.client(), 5, 3)
 		w.release(h1, h2)
-		w.release(w1.granted(), w2.granted())
+		w.release(w1.Granted(), w2.Granted())
 	})
 }
 
@@ -154,13 +154,13 @@ func TestInvalidArgumentsShowInEveryCall(t *testing.T) {
 		never := func(context.Context, uint64) error { panic("called") }
 		check := func(s *semaphore.Semaphore) {
 			t.Helper()
-			_, err1 := s.Acquire(w.ctx, 1)
-			_, err2 := s.TryAcquire(w.ctx, 1)
-			_, err3 := s.Contenders(w.ctx)
-			_, _, err4 := s.Limit(w.ctx)
-			err5, err6, err7 := s.SetLimit(w.ctx, 1), s.Revoke(w.ctx, 1, ""), s.Do(w.ctx, 1, never)
+			_, err1 := s.Acquire(w.Ctx, 1)
+			_, err2 := s.TryAcquire(w.Ctx, 1)
+			_, err3 := s.Contenders(w.Ctx)
+			_, _, err4 := s.Limit(w.Ctx)
+			err5, err6, err7 := s.SetLimit(w.Ctx, 1), s.Revoke(w.Ctx, 1, ""), s.Do(w.Ctx, 1, never)
 			for _, err := range []error{err1, err2, err3, err4, err5, err6, err7} {
-				w.is(err, coord.ErrInvalid)
+				w.Is(err, coord.ErrInvalid)
 			}
 		}
 		for _, name := range []string{"", strings.Repeat("x", 256)} {
@@ -168,24 +168,24 @@ func TestInvalidArgumentsShowInEveryCall(t *testing.T) {
 		}
 		for _, limit := range []int{0, -1, semaphore.MaxLimit + 1} {
 			check(semaphore.New(c.Client, "s", limit))
-			w.is(c.semaphore(1).SetLimit(w.ctx, limit), coord.ErrInvalid)
-			_, err := c.semaphore(1).Acquire(w.ctx, limit)
-			w.is(err, coord.ErrInvalid)
+			w.Is(c.semaphore(1).SetLimit(w.Ctx, limit), coord.ErrInvalid)
+			_, err := c.semaphore(1).Acquire(w.Ctx, limit)
+			w.Is(err, coord.ErrInvalid)
 		}
 		// More than the limit never comes in, and is in nobody's way.
 		h := c.acquire(1, 3)
-		_, err := c.semaphore(3).Acquire(w.ctx, 4)
-		w.is(err, coord.ErrInvalid)
-		_, err = c.semaphore(3).TryAcquire(w.ctx, 4)
-		w.is(err, coord.ErrInvalid)
+		_, err := c.semaphore(3).Acquire(w.Ctx, 4)
+		w.Is(err, coord.ErrInvalid)
+		_, err = c.semaphore(3).TryAcquire(w.Ctx, 4)
+		w.Is(err, coord.ErrInvalid)
 		w.release(c.acquire(2, 3), h)
 		most := semaphore.New(c.Client, "most", semaphore.MaxLimit)
-		h, err = most.Acquire(w.ctx, semaphore.MaxLimit)
+		h, err = most.Acquire(w.Ctx, semaphore.MaxLimit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = most.TryAcquire(w.ctx, semaphore.MaxLimit) // and does not overflow
-		w.is(err, coord.ErrBusy)
+		_, err = most.TryAcquire(w.Ctx, semaphore.MaxLimit) // and does not overflow
+		w.Is(err, coord.ErrBusy)
 		w.release(h)
 	})
 }
@@ -200,7 +200,7 @@ func TestNoReentry(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = a.semaphore(2).TryAcquire(inner.Context(), 1)
-		w.is(err, coord.ErrBusy)
+		w.Is(err, coord.ErrBusy)
 		w.release(outer, inner)
 	})
 }
@@ -210,12 +210,12 @@ func TestDoReleases(t *testing.T) {
 		a := w.client()
 		s := a.semaphore(2)
 		oops := errors.New("oops")
-		err := s.Do(w.ctx, 2, func(_ context.Context, token uint64) error {
+		err := s.Do(w.Ctx, 2, func(_ context.Context, token uint64) error {
 			if token == 0 {
 				t.Error("no token")
 			}
-			_, err := a.semaphore(2).TryAcquire(w.ctx, 1)
-			w.is(err, coord.ErrBusy)
+			_, err := a.semaphore(2).TryAcquire(w.Ctx, 1)
+			w.Is(err, coord.ErrBusy)
 			return oops
 		})
 		if err != oops {
@@ -228,16 +228,16 @@ func TestDoReleases(t *testing.T) {
 					t.Errorf("recovered %v", r)
 				}
 			}()
-			_ = s.Do(w.ctx, 2, func(context.Context, uint64) error { panic("boom") })
+			_ = s.Do(w.Ctx, 2, func(context.Context, uint64) error { panic("boom") })
 		}()
 		w.entries(0)
-		err = s.Do(w.ctx, 1, func(ctx context.Context, _ uint64) error {
-			w.store.Remove(namespace, dir, w.of("p")[0].Key)
+		err = s.Do(w.Ctx, 1, func(ctx context.Context, _ uint64) error {
+			w.Remove(w.of("p")[0].Key)
 			<-ctx.Done()
 			return nil
 		})
-		w.is(err, coord.ErrNotHeld)
-		w.is(err, coord.ErrRemoved)
+		w.Is(err, coord.ErrNotHeld)
+		w.Is(err, coord.ErrRemoved)
 	})
 }
 
@@ -246,25 +246,25 @@ func TestRevocation(t *testing.T) {
 		a, c := w.client(), w.client()
 		h, other := a.acquire(2, 3), a.acquire(1, 3)
 		var asked coord.Revocation
-		listening := w.attempt(func(at *attempt) { asked, at.err = h.Revoked(w.ctx) })
-		deaf := w.attempt(func(at *attempt) { _, at.err = other.Revoked(w.ctx) })
-		asking := w.attempt(func(at *attempt) { at.err = c.semaphore(3).Revoke(w.ctx, h.Token(), "upgrade") })
-		<-listening.over
-		if listening.err != nil || asked.Reason != "upgrade" || asked.By.PID != c.Owner().PID {
-			t.Fatalf("%+v, %v", asked, listening.err)
+		listening := w.attempt(func(at *attempt) { asked, at.Err = h.Revoked(w.Ctx) })
+		deaf := w.attempt(func(at *attempt) { _, at.Err = other.Revoked(w.Ctx) })
+		asking := w.attempt(func(at *attempt) { at.Err = c.semaphore(3).Revoke(w.Ctx, h.Token(), "upgrade") })
+		<-listening.Over
+		if listening.Err != nil || asked.Reason != "upgrade" || asked.By.PID != c.Owner().PID {
+			t.Fatalf("%+v, %v", asked, listening.Err)
 		}
 		blocked(asking, deaf)
 		w.release(h)
-		asking.granted()
-		w.holds(other)
+		asking.Granted()
+		w.Holds(other)
 		w.release(other)
-		<-deaf.over
-		w.is(deaf.err, coord.ErrReleased)
-		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		<-deaf.Over
+		w.Is(deaf.Err, coord.ErrReleased)
+		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		h = a.acquire(1, 3)
-		w.is(c.semaphore(3).Revoke(ctx, h.Token(), "nobody listens"), context.DeadlineExceeded)
-		w.holds(h)
+		w.Is(c.semaphore(3).Revoke(ctx, h.Token(), "nobody listens"), context.DeadlineExceeded)
+		w.Holds(h)
 		w.release(h)
 	})
 }

@@ -95,7 +95,10 @@ func createSabotages() []Sabotage {
 					return n, err
 				}
 				s.abandon = func(ctx context.Context, dir, id string) error {
-					err := errors.Join(s.Session.Abandon(ctx, dir, id), s.Session.Abandon(ctx, dir, id+"r"))
+					err := s.Session.Abandon(ctx, dir, id)
+					if err == nil {
+						err = s.Session.Abandon(ctx, dir, id+"r")
+					}
 					if err == nil {
 						retry.Delete(dir + "/" + id)
 					}

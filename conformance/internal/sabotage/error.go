@@ -59,6 +59,18 @@ func errorSabotages() []Sabotage {
 				}
 			}),
 		},
+		{
+			Name: "both-kinds", Breaks: "E2",
+			Doc: "What was found out about the connection is the cause of what is said about the call: an error that Is ErrUncertain " +
+				"and, by its cause, ErrUnavailable, or the other way round.",
+			Apply: eachSession(func(s *session) {
+				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					nodes, err := s.Session.List(ctx, dir)
+					return nodes, bothKinds(err)
+				}
+				s.remove = func(ctx context.Context, n driver.Node) error { return bothKinds(s.Session.Delete(ctx, n)) }
+			}),
+		},
 	}
 	return append(list, attemptSabotages()...)
 }
@@ -67,6 +79,14 @@ func errorSabotages() []Sabotage {
 func unavailable(err error) error {
 	if errors.Is(err, driver.ErrUncertain) {
 		return &driver.Error{Op: "call", Kind: driver.ErrUnavailable, Err: err}
+	}
+	return err
+}
+
+// bothKinds gives an error of one kind the other for a cause.
+func bothKinds(err error) error {
+	if driver.Transient(err) {
+		return &driver.Error{Op: "call", Kind: driver.ErrUncertain, Err: errors.Join(driver.ErrUnavailable, err)}
 	}
 	return err
 }

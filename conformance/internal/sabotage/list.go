@@ -35,6 +35,12 @@ func listSabotages() []Sabotage {
 			Apply: listPrefix,
 		},
 		{
+			Name: "torn-list", Breaks: "L1",
+			Doc: "The list is read in two requests, each for one half of the names, and what happens in between is half in it. " +
+				"(Pages of etcd that are not all read at one revision; ZooKeeper's names, of which one is gone when its data are read.)",
+			Apply: tearLists,
+		},
+		{
 			Name: "foreign-keys-listed", Breaks: "L2",
 			Doc: "Each key in the directory counts as a node, ahead of all others.",
 			Apply: withForeign(func(nodes []driver.Node) []driver.Node {
@@ -70,9 +76,14 @@ func listSabotages() []Sabotage {
 						return nil, err
 					}
 					then, err := old.list(ctx, dir, s.Session.List)
-					return slices.DeleteFunc(slices.Clone(now), func(n driver.Node) bool {
-						return n.Session != s.ID() && !same(then, n)
-					}), err
+					own := func(n driver.Node) bool { return n.Session == s.ID() }
+					mixed := slices.DeleteFunc(slices.Clone(then), own)
+					for _, n := range now {
+						if own(n) {
+							mixed = append(mixed, n)
+						}
+					}
+					return bySeq(mixed), err
 				}
 			}),
 		},

@@ -1,45 +1,50 @@
-package rwlock_test
+package recipetest
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// counter counts the requests that go to the store, waits not included, and how
-// often the store ended a wait.
-type counter struct{ requests, wakes atomic.Int64 }
+// Counter counts what goes to the store, for any number of clients. The zero
+// Counter is ready.
+type Counter struct{ sessions, requests, wakes, watches, changes atomic.Int64 }
 
-// want compares and starts again.
-func (c *counter) want(t *testing.T, what string, requests, wakes int64) {
+// Counts is what was counted.
+type Counts struct {
+	Sessions int64 // opened
+	Requests int64 // else, without waits and watches
+	Wakes    int64 // waits for a node that the store has ended
+	Watches  int64 // of the line that were begun, each of which costs a look at it
+	Changes  int64 // that watches have shown
+}
+
+// Next returns the counts and starts again.
+func (c *Counter) Next() Counts {
+	return Counts{c.sessions.Swap(0), c.requests.Swap(0), c.wakes.Swap(0), c.watches.Swap(0), c.changes.Swap(0)}
+}
+
+// Want compares and starts again.
+func (c *Counter) Want(t testing.TB, what string, want Counts) {
 	t.Helper()
-	if r, w := c.requests.Swap(0), c.wakes.Swap(0); r != requests || w != wakes {
-		t.Errorf("%s took %d requests and woke %d; want %d and %d", what, r, w, requests, wakes)
+	if got := c.Next(); got != want {
+		t.Errorf("%s took %+v; want %+v", what, got, want)
 	}
 }
 
-// counted is a client whose requests are counted.
-func (w *world) counted(n *counter) *client {
-	w.Helper()
-	conn := w.store.Open(namespace)
-	c, err := coord.New(countedConn{conn, n}, coord.Config{SessionTTL: coord.Duration(ttl)})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { _ = c.Close(context.Background()) })
-	return &client{c, conn, w}
-}
+func (c *Counter) over(conn driver.Conn) driver.Conn { return countedConn{conn, c} }
 
 type countedConn struct {
 	driver.Conn
-	n *counter
+	n *Counter
 }
 
 func (c countedConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	c.n.sessions.Add(1)
 	s, err := c.Conn.OpenSession(ctx, ttl)
 	if err != nil {
 		return nil, err
@@ -52,9 +57,31 @@ func (c countedConn) List(ctx context.Context, dir string) ([]driver.Node, error
 	return c.Conn.List(ctx, dir)
 }
 
+// Watch counts every state but the first as a change.
+func (c countedConn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	return func(yield func([]driver.Node, error) bool) {
+		c.n.watches.Add(1)
+		first := true
+		for nodes, err := range c.Conn.(driver.Watcher).Watch(ctx, dir) {
+			if !first && err == nil {
+				c.n.changes.Add(1)
+			}
+			first = false
+			if !yield(nodes, err) {
+				return
+			}
+		}
+	}
+}
+
 type countedSession struct {
 	driver.Session
-	n *counter
+	n *Counter
+}
+
+func (s countedSession) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+	s.n.requests.Add(1)
+	return s.Session.Create(ctx, dir, id, data)
 }
 
 func (s countedSession) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {

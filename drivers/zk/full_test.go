@@ -1,0 +1,73 @@
+package zk
+
+import (
+	"context"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// A server that has as many connections from an address as it accepts closes the
+// next one without a word. Whoever meets that is told what it may be, and goes
+// on when there is room.
+func TestServerFull(t *testing.T) {
+	const most = 3
+	z := testserver.StartZooKeeper(t, testserver.ZooKeeperOptions{ExtraConfig: map[string]string{"maxClientCnxns": strconv.Itoa(most)}})
+	c, err := opener(t).Open(within(t), targetOf(t, z))
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	looks, err := opener(t).Open(within(t), targetOf(t, z)) // by a connection of its own
+	must(t, err)
+	t.Cleanup(func() { must(t, looks.Close()) })
+	var sessions []driver.Session
+	for len(sessions) < most {
+		s, err := c.OpenSession(within(t), long)
+		if err != nil && driver.Transient(err) {
+			continue // who looked at the server's health has just left
+		}
+		must(t, err)
+		sessions = append(sessions, s)
+	}
+	full := func(what string, call func(ctx context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(within(t), 500*time.Millisecond)
+		defer cancel()
+		err := call(ctx)
+		wantIs(t, err, context.DeadlineExceeded)
+		if !driver.Transient(err) || !strings.Contains(err.Error(), "closed the connection before the handshake") ||
+			!strings.Contains(err.Error(), "maxClientCnxns") {
+			t.Errorf("%s: %v; want a word of maxClientCnxns", what, err)
+		}
+	}
+	full("OpenSession", func(ctx context.Context) error { _, err := c.OpenSession(ctx, long); return err })
+	full("List", func(ctx context.Context) error { _, err := looks.List(ctx, "d"); return err })
+	must(t, sessions[0].Close(within(t)))
+	eventually(t, "there is room", func() bool {
+		_, err := looks.List(within(t), "d")
+		return err == nil
+	})
+}
+
+// The end of a connection comes in several forms.
+func TestEarlyEnd(t *testing.T) {
+	for err, closed := range map[error]bool{
+		io.EOF: true,
+		&net.OpError{Op: "read", Err: syscall.ECONNRESET}:   true,
+		&net.OpError{Op: "write", Err: syscall.EPIPE}:       true,
+		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}: false,
+		&net.OpError{Op: "read", Err: net.ErrClosed}:        false, // by ourselves, when it took too long
+	} {
+		got := early(err)
+		wantIs(t, got, err)
+		if strings.Contains(got.Error(), "maxClientCnxns") != closed {
+			t.Errorf("%v became %v; want a word of maxClientCnxns: %v", err, got, closed)
+		}
+	}
+}
