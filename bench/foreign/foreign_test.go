@@ -1,0 +1,177 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// patience bounds every wait of these tests. It is reached only when something
+// is broken, or when the network is slow on the first run.
+const patience = 3 * time.Minute
+
+func patient(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// peers are those that this package has.
+var peers = map[string]func(context.Context, []string) (*Peer, error){"kazoo": Kazoo, "curator": Curator}
+
+// withPeers runs a test with each peer on a server of its own.
+func withPeers(t *testing.T, test func(t *testing.T, p *Peer, zk *testserver.ZooKeeper)) {
+	for name, open := range peers {
+		t.Run(name, func(t *testing.T) {
+			zk := testserver.StartZooKeeper(t, testserver.ZooKeeperOptions{})
+			p, err := open(patient(t), []string{zk.Members[0].Endpoint()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			test(t, p, zk)
+		})
+	}
+}
+
+func TestCases(t *testing.T) {
+	withPeers(t, func(t *testing.T, p *Peer, _ *testserver.ZooKeeper) {
+		if !strings.HasPrefix(strings.ToLower(p.Version), p.Name+" ") || strings.Contains(p.Version, "unknown") {
+			t.Errorf("the version is %q, expected it to begin with %s and its number", p.Version, p.Name)
+		}
+		for _, c := range []struct {
+			Case
+			clients int
+		}{
+			{Case{Name: Uncontended, Seconds: 0.2}, 1},
+			{Case{Name: Contention, Clients: 3, Seconds: 0.3}, 3},
+			{Case{Name: Drain, Clients: 2, Waiters: 15}, 2},
+			{Case{Name: Keys, Keys: 5, Seconds: 0.2}, 1},
+		} {
+			r, err := p.Run(patient(t), c.Case)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d operations in %.3f s, by client %v, %d handoffs", c.Name, r.Ops, r.Seconds, r.PerClientOps, len(r.HandoffMicros))
+			sum := 0
+			for _, n := range r.PerClientOps {
+				sum += n
+			}
+			if r.Ops < 1 || sum != r.Ops || len(r.PerClientOps) != c.clients {
+				t.Errorf("%s: %d operations, by client %v, expected some and the same by %d", c.Name, r.Ops, r.PerClientOps, c.clients)
+			}
+			if r.Seconds < c.Seconds || slices.Min(append(r.LatenciesMicros, r.HandoffMicros...)) <= 0 {
+				t.Errorf("%s: the times %v s, %v and %v µs are not as they pass", c.Name, r.Seconds, r.LatenciesMicros, r.HandoffMicros)
+			}
+			latencies, handoffs := len(r.LatenciesMicros), len(r.HandoffMicros)
+			switch c.Name {
+			case Drain: // behind a holder each is handed the lock
+				if r.Ops != c.Waiters || handoffs != c.Waiters || latencies != 0 {
+					t.Errorf("%s: %d operations, %d handoffs and %d latencies, expected %d, as many and none", c.Name, r.Ops, handoffs, latencies, c.Waiters)
+				}
+			case Contention:
+				if latencies != r.Ops || handoffs == 0 {
+					t.Errorf("%s: %d operations, %d latencies, %d handoffs, expected as many and some", c.Name, r.Ops, latencies, handoffs)
+				}
+			default: // nobody waits
+				if latencies != r.Ops || handoffs != 0 {
+					t.Errorf("%s: %d operations, %d latencies, %d handoffs, expected as many and none", c.Name, r.Ops, latencies, handoffs)
+				}
+			}
+		}
+	})
+}
+
+// An error of the library is told, and the next case runs.
+func TestErrorIsOfTheCaseAlone(t *testing.T) {
+	withPeers(t, func(t *testing.T, p *Peer, zk *testserver.ZooKeeper) {
+		if err := zk.Member(0).Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 0.1})
+		if want := "no connection to " + zk.Member(0).Endpoint(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("without a server: %v, expected an error with %q", err, want)
+		}
+		if err := errors.Join(zk.Member(0).Restart(), zk.WaitHealthy(patient(t))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 0.1}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestContextEndsTheCaseAndTheWorker(t *testing.T) {
+	withPeers(t, func(t *testing.T, p *Peer, _ *testserver.ZooKeeper) {
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(nil)
+		if _, err := p.Run(ctx, Case{Name: Uncontended, Seconds: 0.1}); !errors.Is(err, context.Canceled) {
+			t.Errorf("before the case: %v, want %v", err, context.Canceled)
+		}
+		if _, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 0.1}); err != nil {
+			t.Errorf("after a case that did not begin: %v", err)
+		}
+
+		ctx, cancel = context.WithCancelCause(t.Context())
+		timer := time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
+		defer timer.Stop()
+		if _, err := p.Run(ctx, Case{Name: Uncontended, Seconds: 1000}); !errors.Is(err, why) {
+			t.Errorf("during the case: %v, want %v", err, why)
+		}
+		if _, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 0.1}); err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Errorf("after it: %v, expected an error that the worker was killed", err)
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	withPeers(t, func(t *testing.T, p *Peer, _ *testserver.ZooKeeper) {
+		done := make(chan error, 1)
+		go func() {
+			_, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 1000})
+			done <- err
+		}()
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; !errors.Is(err, errClosed) {
+			t.Errorf("the case that ran: %v, want %v", err, errClosed)
+		}
+		if _, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 0.1}); !errors.Is(err, errClosed) {
+			t.Errorf("a case after it: %v, want %v", err, errClosed)
+		}
+		if err := p.Close(); err != nil {
+			t.Errorf("again: %v", err)
+		}
+	})
+}
+
+// Whoever dies closes the worker's input.
+func TestWorkerEndsWithItsInput(t *testing.T) {
+	withPeers(t, func(t *testing.T, p *Peer, _ *testserver.ZooKeeper) {
+		done := make(chan error, 1)
+		go func() {
+			_, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 1000})
+			done <- err
+		}()
+		if err := p.stdin.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err == nil || !strings.Contains(err.Error(), "the worker has ended") {
+			t.Errorf("the case that ran: %v, expected an error that the worker has ended", err)
+		}
+		if state := p.cmd.ProcessState; state == nil || !state.Success() {
+			t.Errorf("the worker's end is %v, expected that it ended by itself", state)
+		}
+	})
+}

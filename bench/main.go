@@ -1,0 +1,107 @@
+// Bench measures coordkit beside the locks that come with the stores' own
+// clients, and beside what each store can do at best: the same work, in turns,
+// on the same servers, which it starts.
+//
+//	go run . -stores zk -cases drain -pairs 3
+//
+// prints its tables; with -out it also writes them to a directory, with the raw
+// figures and plots.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/coordkit/coordkit/bench/leader"
+	"github.com/coordkit/coordkit/bench/report"
+	"github.com/coordkit/coordkit/bench/servers"
+	"github.com/coordkit/coordkit/bench/targets"
+	"github.com/coordkit/coordkit/bench/work"
+)
+
+func main() {
+	if leader.Main(sides) {
+		return
+	}
+	var p plan
+	stores := flag.String("stores", strings.Join(servers.Names(), ","), "the stores to run on")
+	members := flag.String("members", "1", "how many servers a store has: 1, 3, or 1,3 for one after the other")
+	cases := flag.String("cases", "", "the cases to run, by the beginnings of their names; all if empty")
+	only := flag.String("sides", "", "the sides to run, by the beginnings of their names; all if empty")
+	out := flag.String("out", "", "the directory to write results to; none if empty")
+	micro := flag.String("micro", filepath.Join("results", "micro.txt"), "what the microbenchmarks have written, for the targets")
+	flag.BoolVar(&p.short, "short", false, "few and short turns, and few waiters")
+	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has")
+	flag.Parse()
+	p.stores, p.cases, p.sides = split(*stores), split(*cases), split(*only)
+	for _, m := range split(*members) {
+		n, err := strconv.Atoi(m)
+		if err != nil || n != 1 && n != 3 {
+			fmt.Fprintf(os.Stderr, "-members %s: 1 or 3, or both\n", *members)
+			os.Exit(2)
+		}
+		p.members = append(p.members, n)
+	}
+	if p.pairs < 1 {
+		fmt.Fprintf(os.Stderr, "-pairs %d: at least 1\n", p.pairs)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := bench(ctx, p, *out, *micro); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}
+
+func bench(ctx context.Context, p plan, out, micro string) error {
+	run := &report.Run{
+		Began:    time.Now(),
+		Command:  strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "),
+		Machine:  report.ThisMachine(),
+		Versions: report.Versions(ctx),
+		Short:    p.short,
+	}
+	failed := p.run(ctx, run)
+	run.Took = time.Since(run.Began).Round(time.Second).String()
+	var past targets.Micro
+	if f, err := os.Open(micro); err == nil {
+		defer f.Close()
+		if past, err = targets.ReadMicro(f); err != nil {
+			return fmt.Errorf("%s: %w", micro, err)
+		}
+	}
+	verdicts := targets.Markdown(targets.Judge(run, past))
+	if out != "" {
+		if err := run.Write(out, verdicts); err != nil {
+			return err
+		}
+	} else {
+		os.Stdout.Write(run.Markdown())
+		os.Stdout.Write(verdicts)
+	}
+	return failed
+}
+
+// lengthOf is how long turns are.
+func lengthOf(short bool) work.Length {
+	if short {
+		return work.Short
+	}
+	return work.Full
+}

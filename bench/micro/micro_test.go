@@ -1,0 +1,136 @@
+package micro
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/coordkit/coordkit/coord"
+	_ "github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/recipes/election"
+	"github.com/coordkit/coordkit/recipes/mutex"
+	"github.com/coordkit/coordkit/recipes/rwlock"
+	"github.com/coordkit/coordkit/recipes/semaphore"
+)
+
+// dial opens n clients of a store of the benchmark's own.
+func dial(b *testing.B, n int) []*coord.Client {
+	b.Helper()
+	var all []*coord.Client
+	for range n {
+		c, err := coord.Open(context.Background(), "mem://micro/bench")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			if err := c.Close(context.Background()); err != nil {
+				b.Error(err)
+			}
+		})
+		all = append(all, c)
+	}
+	return all
+}
+
+// BenchmarkUncontended is to acquire and to release, alone.
+func BenchmarkUncontended(b *testing.B) {
+	ctx := context.Background()
+	c := dial(b, 1)[0]
+	m, rw, s, e := mutex.New(c, "m"), rwlock.New(c, "rw"), semaphore.New(c, "s", 10), election.New(c, "e")
+	for _, recipe := range []struct {
+		name string
+		once func() error
+	}{
+		{"mutex", cycle(ctx, m.Lock, (*mutex.Held).Unlock)},
+		{"read", cycle(ctx, rw.RLock, (*rwlock.ReadHeld).Unlock)},
+		{"write", cycle(ctx, rw.Lock, (*rwlock.WriteHeld).Unlock)},
+		{"semaphore", cycle(ctx, func(ctx context.Context) (*semaphore.Held, error) { return s.Acquire(ctx, 1) }, (*semaphore.Held).Release)},
+		{"election", cycle(ctx, func(ctx context.Context) (*election.Leadership, error) { return e.Campaign(ctx, nil) }, (*election.Leadership).Resign)},
+	} {
+		b.Run(recipe.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := recipe.once(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func cycle[H any](ctx context.Context, acquire func(context.Context) (H, error), release func(H, context.Context) error) func() error {
+	return func() error {
+		h, err := acquire(ctx)
+		if err != nil {
+			return err
+		}
+		return release(h, ctx)
+	}
+}
+
+// BenchmarkHandoff is a line that never gets shorter: who was served joins again
+// at its end. An operation is to be served, to release and to join.
+func BenchmarkHandoff(b *testing.B) {
+	for _, line := range []struct {
+		of                string
+		waiters, programs int
+	}{
+		{"clients", 1, 2}, {"clients", 100, 101},
+		{"one-client", 1, 1}, {"one-client", 100, 1}, {"one-client", 10_000, 1},
+	} {
+		b.Run(fmt.Sprintf("%s/%d", line.of, line.waiters), func(b *testing.B) {
+			all := dial(b, line.programs)
+			for _, c := range all {
+				if _, err := c.Session(context.Background()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			handOff(b, all, line.waiters+1)
+		})
+	}
+}
+
+func handOff(b *testing.B, programs []*coord.Client, contenders int) {
+	ctx := context.Background()
+	first := mutex.New(programs[0], "m")
+	holder, err := first.Lock(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	left := b.N // guarded by the lock
+	for i := range contenders {
+		m := mutex.New(programs[i%len(programs)], "m")
+		wg.Go(func() {
+			for more := true; more; {
+				held, err := m.Lock(ctx)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				left--
+				more = left > 0
+				if left == 0 { // who still waits is let through without being measured
+					b.StopTimer()
+				}
+				if err := held.Unlock(ctx); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for n := 0; n < contenders+1; { // until all stand in line
+		line, err := first.Contenders(ctx)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n = len(line.Holders) + len(line.Waiters)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := holder.Unlock(ctx); err != nil {
+		b.Fatal(err)
+	}
+	wg.Wait()
+}

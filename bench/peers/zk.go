@@ -1,0 +1,98 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/coordkit/coordkit/bench/contest"
+	"github.com/coordkit/coordkit/bench/foreign"
+)
+
+// ZooKeeper returns the sides of a ZooKeeper ensemble.
+func ZooKeeper() []contest.Side {
+	return []contest.Side{
+		oursOn("zk"),
+		{Name: contest.Floor, Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkFloorLock), Standing: zkStanding},
+		{Name: "zk.Lock", Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkLock), Standing: zkStanding},
+		abroad("Curator", foreign.Curator),
+		abroad("kazoo", foreign.Kazoo),
+	}
+}
+
+var zkOpen = zk.WorldACL(zk.PermAll)
+
+// zkProgram is a connection, which is a session.
+type zkProgram struct {
+	*zk.Conn
+	events <-chan zk.Event
+	lock   func(c *zk.Conn, dir string) contest.Locker
+}
+
+func openZK(lock func(c *zk.Conn, dir string) contest.Locker) func(context.Context, contest.Dial) (contest.Program, error) {
+	return func(ctx context.Context, d contest.Dial) (contest.Program, error) {
+		p, err := dialZK(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		p.lock = lock
+		return p, nil
+	}
+}
+
+func dialZK(ctx context.Context, d contest.Dial) (*zkProgram, error) {
+	c, events, err := zk.Connect(d.Servers, d.TTL, zk.WithLogger(silent{}), zk.WithLogInfo(false),
+		zk.WithDialer(func(network, host string, limit time.Duration) (net.Conn, error) {
+			return net.DialTimeout(network, host, limit)
+		}))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case e := <-events:
+			if e.State == zk.StateHasSession {
+				return &zkProgram{Conn: c, events: events}, nil
+			}
+		case <-ctx.Done():
+			c.Close()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+func (p *zkProgram) Close() error {
+	p.Conn.Close()
+	for range p.events { // until its goroutines have ended
+	}
+	return nil
+}
+
+func (p *zkProgram) Locker(_ context.Context, key string) (contest.Locker, error) {
+	return p.lock(p.Conn, "/"+key), nil
+}
+
+func zkStanding(ctx context.Context, d contest.Dial, key string) (int, error) {
+	p, err := dialZK(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Close()
+	names, _, err := p.Children("/" + key)
+	if errors.Is(err, zk.ErrNoNode) {
+		return 0, nil
+	}
+	return len(names), err
+}
+
+func zkLock(c *zk.Conn, dir string) contest.Locker {
+	l := zk.NewLock(c, dir, zkOpen)
+	return plain{l.Lock, l.Unlock}
+}

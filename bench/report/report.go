@@ -1,0 +1,206 @@
+// Package report is what a run of the benchmarks has found, and how it is shown:
+// as JSON, as a Markdown table and as plots.
+package report
+
+import (
+	"slices"
+	"time"
+
+	"github.com/coordkit/coordkit/bench/contest"
+	"github.com/coordkit/coordkit/bench/stats"
+	"github.com/coordkit/coordkit/bench/work"
+)
+
+// Run is a run of the benchmarks.
+type Run struct {
+	Began    time.Time         `json:"began"`
+	Took     string            `json:"took"`
+	Command  string            `json:"command"`
+	Machine  Machine           `json:"machine"`
+	Versions map[string]string `json:"versions"`
+	Short    bool              `json:"short"`
+	Contests []Contest         `json:"contests"`
+}
+
+// Contest is one case on one store.
+type Contest struct {
+	Store   string  `json:"store"`
+	Members int     `json:"members"`
+	Case    string  `json:"case"`
+	About   string  `json:"about"`
+	Unit    string  `json:"unit"`
+	Less    bool    `json:"less,omitempty"` // the lower figure is the better one
+	Entries []Entry `json:"entries"`
+	// Absent names the sides of the store that have nothing to take part with.
+	Absent []string `json:"absent,omitempty"`
+}
+
+// Entry is what one side did, in all its turns.
+type Entry struct {
+	Side string `json:"side"`
+	// Figures are those of the turns, in their order; the median counts.
+	Figures []float64 `json:"figures"`
+	Median  float64   `json:"median"`
+	Low     float64   `json:"low"`
+	High    float64   `json:"high"`
+	// Ratio is how much better coordkit's median is; 0 if it cannot be told.
+	Ratio float64 `json:"coordkit_ratio"`
+	// Ratios are those of the pairs of turns, in their order, as far as both
+	// sides had them.
+	Ratios []float64 `json:"coordkit_ratios,omitempty"`
+
+	Latency  *Quantiles `json:"latency,omitempty"`
+	Handoff  *Quantiles `json:"handoff,omitempty"`
+	Fairness *Fairness  `json:"fairness,omitempty"`
+	CPU      float64    `json:"cpu_us_per_op,omitempty"` // of the clients' process
+
+	Cost    *contest.Cost    `json:"per_op,omitempty"`
+	Waiting *contest.Waiting `json:"per_waiter,omitempty"`
+
+	Partial bool     `json:"partial,omitempty"` // it did not finish in the time it was given
+	Notes   []string `json:"notes,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// Quantiles are medians over the turns, in microseconds.
+type Quantiles struct {
+	P50 float64 `json:"p50_us"`
+	P99 float64 `json:"p99_us"`
+}
+
+// Fairness is that of all turns together.
+type Fairness struct {
+	Violations int `json:"violations"` // who got the lock out of order
+	Checked    int `json:"checked"`    // of so many
+	// Fastest over slowest contender's operations in the median turn; 0 where
+	// nobody comes twice or one of them never got it, which Starved counts.
+	Spread  float64 `json:"fastest_over_slowest,omitempty"`
+	Starved int     `json:"starved,omitempty"` // in the worst turn
+}
+
+// Summarize makes an entry of a side's turns. The ratio is still missing.
+func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
+	e := Entry{Side: side}
+	var latency, handoff quantiles
+	var fair Fairness
+	var spreads, cpu []float64
+	for _, s := range turns {
+		e.Figures = append(e.Figures, c.Figure(s))
+		latency.add(s.Latencies)
+		handoff.add(s.Handoffs)
+		fair.Violations += s.Violations
+		fair.Checked += s.Checked
+		spread, starved := evenness(s.PerClient)
+		if spread > 0 {
+			spreads = append(spreads, spread)
+		}
+		fair.Starved = max(fair.Starved, starved)
+		if s.Ops > 0 && s.CPU > 0 {
+			cpu = append(cpu, float64(s.CPU.Microseconds())/float64(s.Ops))
+		}
+		if s.Waiting != nil {
+			e.Waiting = s.Waiting
+		}
+		e.Partial = e.Partial || s.Partial
+		if s.Note != "" {
+			e.Notes = append(e.Notes, s.Note)
+		}
+	}
+	if len(turns) > 0 {
+		e.Median = stats.Median(e.Figures)
+		e.Low, e.High = stats.Spread(e.Figures)
+	}
+	e.Latency, e.Handoff = latency.medians(), handoff.medians()
+	if len(spreads) > 0 {
+		fair.Spread = stats.Median(spreads)
+	}
+	if len(cpu) > 0 {
+		e.CPU = stats.Median(cpu)
+	}
+	if fair.Checked > 0 || fair.Spread > 0 || fair.Starved > 0 {
+		e.Fairness = &fair
+	}
+	return e
+}
+
+// Compare fills in the ratios, once all sides are there.
+func (c *Contest) Compare() {
+	ours, ok := c.Entry(contest.Ours)
+	if !ok || ours.Error != "" {
+		return
+	}
+	for i := range c.Entries {
+		e := &c.Entries[i]
+		e.Ratio = c.better(ours.Median, e.Median)
+		for turn := range min(len(ours.Figures), len(e.Figures)) {
+			if r := c.better(ours.Figures[turn], e.Figures[turn]); r > 0 {
+				e.Ratios = append(e.Ratios, r)
+			}
+		}
+	}
+}
+
+// better is how many times better ours is than theirs; 0 if it cannot be told.
+func (c *Contest) better(ours, theirs float64) float64 {
+	if c.Less {
+		ours, theirs = theirs, ours
+	}
+	if ours <= 0 || theirs <= 0 {
+		return 0
+	}
+	return ours / theirs
+}
+
+// Entry returns a side's.
+func (c *Contest) Entry(side string) (Entry, bool) {
+	for _, e := range c.Entries {
+		if e.Side == side {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// quantiles are those of several turns.
+type quantiles struct{ p50, p99 []float64 }
+
+func (q *quantiles) add(took []time.Duration) {
+	if len(took) > 0 {
+		q.p50 = append(q.p50, micros(stats.Quantile(took, 0.5)))
+		q.p99 = append(q.p99, micros(stats.Quantile(took, 0.99)))
+	}
+}
+
+func (q *quantiles) medians() *Quantiles {
+	if len(q.p50) == 0 {
+		return nil
+	}
+	return &Quantiles{P50: stats.Median(q.p50), P99: stats.Median(q.p99)}
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// rounds is how often the most served contender must have come before it is told
+// who came less often: in a fair line nobody is further behind.
+const rounds = 4
+
+// evenness is the ratio of the most to the least that somebody got, and how many
+// got nothing.
+func evenness(perClient []int) (spread float64, starved int) {
+	if len(perClient) < 2 {
+		return 0, 0
+	}
+	most, least := slices.Max(perClient), slices.Min(perClient)
+	if most < rounds {
+		return 0, 0
+	}
+	for _, n := range perClient {
+		if n == 0 {
+			starved++
+		}
+	}
+	if starved > 0 {
+		return 0, starved
+	}
+	return float64(most) / float64(least), 0
+}

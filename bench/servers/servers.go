@@ -1,0 +1,109 @@
+// Package servers starts the stores that a contest takes place on: real servers
+// with their data on disk, which write it through before they answer.
+package servers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/coordkit/coordkit/bench/wire"
+	"github.com/coordkit/coordkit/internal/testserver"
+)
+
+// Names of the stores.
+const (
+	Etcd      = "etcd"
+	ZooKeeper = "zk"
+	Consul    = "consul"
+)
+
+// Names lists the stores.
+func Names() []string { return []string{Etcd, ZooKeeper, Consul} }
+
+// Store is running servers.
+type Store struct {
+	Name  string
+	Hosts []string // as host:port, one for each member
+
+	// Commits is how many writes the servers have agreed on so far, by their own
+	// count.
+	Commits func(ctx context.Context) (int64, error)
+	// Reader counts what their clients ask.
+	Reader wire.Reader
+
+	cluster
+}
+
+type cluster interface {
+	Endpoints() []string
+	Close() error
+}
+
+// Start starts a store with one or three members. Their limits on connections
+// are lifted, since all clients come from one address. ctx bounds the start.
+func Start(ctx context.Context, name string, members int) (*Store, error) {
+	s := &Store{Name: name}
+	var err error
+	switch name {
+	case Etcd:
+		err = s.startEtcd(ctx, members)
+	case ZooKeeper:
+		err = s.startZooKeeper(ctx, members)
+	case Consul:
+		err = s.startConsul(ctx, members)
+	default:
+		err = fmt.Errorf("store %q: there are %s", name, strings.Join(Names(), ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range s.Endpoints() {
+		s.Hosts = append(s.Hosts, strings.TrimPrefix(e, "http://"))
+	}
+	return s, nil
+}
+
+func (s *Store) startEtcd(ctx context.Context, members int) error {
+	etcd, err := testserver.NewEtcd(ctx, testserver.EtcdOptions{Members: members})
+	s.cluster, s.Reader = etcd, wire.GRPC
+	s.Commits = func(ctx context.Context) (int64, error) { return etcdIndex(ctx, etcd) }
+	return err
+}
+
+func (s *Store) startZooKeeper(ctx context.Context, members int) error {
+	zk, err := testserver.NewZooKeeper(ctx, testserver.ZooKeeperOptions{
+		Members:     members,
+		ExtraConfig: map[string]string{"maxClientCnxns": "0"},
+	})
+	s.cluster, s.Reader = zk, wire.ZooKeeper
+	s.Commits = func(ctx context.Context) (int64, error) { return zookeeperIndex(ctx, zk) }
+	return err
+}
+
+// consulTTLMin makes a turn of failovers shorter than with Consul's own 10 s.
+const consulTTLMin = 5 * time.Second
+
+func (s *Store) startConsul(ctx context.Context, members int) error {
+	consul, err := testserver.NewConsul(ctx, testserver.ConsulOptions{
+		Members:       members,
+		SessionTTLMin: consulTTLMin,
+		ExtraConfig:   map[string]any{"limits": map[string]any{"http_max_conns_per_client": 10_000}},
+	})
+	s.cluster, s.Reader = consul, wire.HTTP
+	s.Commits = func(context.Context) (int64, error) { return consulIndex(consul) }
+	return err
+}
+
+// FailoverTTL is the TTL of the leaders who are killed: short, and one that the
+// store grants.
+func (s *Store) FailoverTTL() time.Duration {
+	switch s.Name {
+	case Etcd:
+		return 2 * time.Second
+	case Consul:
+		return consulTTLMin
+	}
+	return 4 * time.Second
+}

@@ -1,0 +1,36 @@
+package work
+
+import (
+	"time"
+
+	"github.com/coordkit/coordkit/bench/contest"
+)
+
+// effort is what the clients' process and the store have spent so far.
+type effort struct {
+	cpu               time.Duration
+	requests, commits int64
+	err               error
+}
+
+func (t Turn) effort() effort {
+	e := effort{cpu: cpu()}
+	if t.Counted != nil {
+		e.requests, e.commits, e.err = t.Counted()
+	}
+	return e
+}
+
+// spent adds to a sample what was spent from before to after.
+func (t Turn) spent(s *contest.Sample, before, after effort) error {
+	s.CPU = after.cpu - before.cpu
+	if t.Counted == nil || s.Ops == 0 {
+		return nil
+	}
+	if before.err != nil {
+		return before.err
+	}
+	each := func(n int64) float64 { return float64(n) / float64(s.Ops) }
+	s.Cost = &contest.Cost{Requests: each(after.requests - before.requests), Commits: each(after.commits - before.commits)}
+	return after.err
+}

@@ -1,0 +1,67 @@
+package work
+
+import (
+	"testing"
+	"time"
+)
+
+func TestOutOfOrder(t *testing.T) {
+	const second, third = batch + 1, 2*batch + 1
+	for _, c := range []struct {
+		name   string
+		served []int
+		want   int
+	}{
+		{"nobody", nil, 0},
+		{"in order", []int{1, 2, second, third}, 0},
+		{"swapped within a batch", []int{2, 1, second + 1, second}, 0},
+		{"one before an earlier batch's last", []int{1, second, 2, third}, 1},
+		{"two before one", []int{third, second, 1}, 2},
+	} {
+		if got := outOfOrder(c.served); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestOvertaking(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		later time.Duration
+		want  int
+	}{
+		{"who asked at about the same time", arrival / 2, 0},
+		{"who asked later", 2 * arrival, 1},
+	} {
+		m := newMeter(2, 1)
+		m.begin()
+		m.asks(0)
+		m.asks(1)
+		m.asked[1] = m.asked[0].Add(c.later)
+		m.got(1, 1)
+		if s := m.result(); s.Violations != c.want || s.Checked != 1 {
+			t.Errorf("%s: %d violations of %d", c.name, s.Violations, s.Checked)
+		}
+	}
+}
+
+func TestHandoffIsFromUnlockToLock(t *testing.T) {
+	m := newMeter(2, 1)
+	m.begin()
+	m.asks(0)
+	m.got(0, 1) // from nobody
+	m.asks(1)
+	if m.got(1, 1) {
+		t.Error("two may hold")
+	}
+	m.releases(1)
+	m.releases(1) // nobody waits
+	m.asks(0)
+	m.got(0, 1)
+	m.asks(1)
+	m.releases(1)
+	m.got(1, 1)
+	if n := len(m.result().Handoffs); n != 1 {
+		t.Errorf("%d handoffs, want 1", n)
+	}
+}

@@ -1,0 +1,163 @@
+// Package work is what the sides of a contest are made to do.
+//
+// Everything runs in one process and is seen by one clock: who asks, who gets,
+// who releases. That more hold a lock than may is an error, of whichever side.
+//
+// # Order
+//
+// Where a line forms before it is drained, its waiters come in batches, each
+// when the one before stands in the store; whoever is let in before all of an
+// earlier batch is a violation of the order of arrival. Where contenders come
+// again and again, one who asked 100 ms before another is taken to stand in line
+// before it; if the other is let in first, that is a violation.
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/coordkit/coordkit/bench/contest"
+)
+
+// TTL is that of every side's sessions where it does not matter: nobody loses
+// one while it works.
+const TTL = 15 * time.Second
+
+// Length says how long a turn is.
+type Length struct {
+	Warm, Measured time.Duration // of what is repeated
+	Most           time.Duration // of what is done once
+	Linger         time.Duration // for the last ones to end what they have begun
+	Waiters        int           // who are drained
+	Worn           int           // past locks of a key
+	Changes        int           // that observers see
+}
+
+// Full and Short are the lengths of a whole run and of a short one.
+var (
+	Full = Length{Warm: 500 * time.Millisecond, Measured: 2 * time.Second, Most: 45 * time.Second,
+		Linger: 8 * time.Second, Waiters: 1000, Worn: 50_000, Changes: 100}
+	Short = Length{Warm: 100 * time.Millisecond, Measured: 400 * time.Millisecond, Most: 4 * time.Second,
+		Linger: time.Second, Waiters: 200, Worn: 2000, Changes: 20}
+)
+
+// Turn is one side at one case, once.
+type Turn struct {
+	Side contest.Side
+	Dial contest.Dial
+	Key  string // one that nobody has used before
+	Length
+	// Counted is what the store has been made to do so far; nil if that is not
+	// counted.
+	Counted func() (requests, commits int64, err error)
+	// Servers are where the members themselves are, if Dial leads through
+	// something that counts.
+	Servers []string
+	// Spawn starts a process that leads keys as the side does, and returns when it
+	// does; it ends as kill does.
+	Spawn func(ctx context.Context, d contest.Dial, side string, keys []string) (kill func() error, err error)
+}
+
+// Case is a kind of work.
+type Case struct {
+	// Name is its name in tables and of the flag that chooses it.
+	Name string
+	// About says what is done.
+	About string
+	// Kind is what a side must have to take part.
+	Kind contest.Kind
+	// Unit is that of the case's figure.
+	Unit string
+	// Less: the lower figure is the better one.
+	Less bool
+	// Once: one turn has enough samples of its own.
+	Once bool
+	// Value: the figure is the sample's Value, and not its rate.
+	Value bool
+	// Counts: requests and commits of each operation can be counted.
+	Counts bool
+	// Foreign: what foreign sides call it; empty if they do not do it.
+	Foreign contest.ForeignCase
+
+	run func(ctx context.Context, t Turn) (contest.Sample, error)
+}
+
+// Run has a side do the work. ctx bounds it; a side that does not come to an end
+// is left behind, which the sample's Note says.
+func (c Case) Run(ctx context.Context, t Turn) (contest.Sample, error) {
+	if t.Side.Foreign != nil {
+		return c.abroad(ctx, t)
+	}
+	return c.run(ctx, t)
+}
+
+// abroad has a foreign side do the work.
+func (c Case) abroad(ctx context.Context, t Turn) (contest.Sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+2*(t.Warm+t.Measured+t.Most))
+	defer cancel()
+	f := c.Foreign
+	f.Warm, f.Seconds = t.Warm.Seconds(), t.Measured.Seconds()
+	if f.Waiters > 0 {
+		f.Waiters = t.Waiters
+		t.Counted = nil // coming to the line would be counted, too
+	}
+	var before, after effort
+	f.Begin, f.End = func() { before = t.effort() }, func() { after = t.effort() }
+	s, err := t.Side.Foreign(ctx, t.Dial, f)
+	if err != nil {
+		return s, err
+	}
+	err = t.spent(&s, before, after)
+	s.CPU = 0 // which is not that of its process
+	return s, err
+}
+
+// For reports whether a side does such work.
+func (c Case) For(s contest.Side) bool {
+	return s.Has(c.Kind) && (s.Foreign == nil || c.Foreign.Name != "")
+}
+
+// Figure is what is compared of a sample.
+func (c Case) Figure(s contest.Sample) float64 {
+	if c.Value {
+		return s.Value
+	}
+	return s.Rate()
+}
+
+// programs opens n of them, each of which knows the servers in another order.
+// end closes them.
+func (t Turn) programs(ctx context.Context, n int) (all []contest.Program, end func() error, err error) {
+	end = func() error {
+		var errs []error
+		for _, p := range all {
+			errs = append(errs, p.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for i := range n {
+		d := t.Dial
+		at := i % len(d.Servers)
+		d.Servers = slices.Concat(d.Servers[at:], d.Servers[:at])
+		p, err := t.Side.Open(ctx, d)
+		if err != nil {
+			_ = end() // what went wrong first counts
+			return nil, nil, fmt.Errorf("opening program %d of %d: %w", i+1, n, err)
+		}
+		all = append(all, p)
+	}
+	return all, end, nil
+}
+
+// cpu is the processor time of this process so far.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

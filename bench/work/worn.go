@@ -1,0 +1,92 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/coordkit/coordkit/bench/contest"
+	"github.com/coordkit/coordkit/bench/stats"
+)
+
+// wearers is how many use a lock that is to be worn: each program's entries have
+// a name of their own in the store, or many.
+const wearers = 50
+
+// Worn is the latency of a lock that was locked many times, as a multiple of what
+// it was at first.
+func Worn() Case {
+	return Case{Name: "worn", Kind: contest.Locks, Unit: "× of a new lock's latency", Less: true, Once: true, Value: true,
+		About: "median latency of lock and unlock after many past locks of the key, beside that of a new key", run: worn}
+}
+
+func worn(ctx context.Context, t Turn) (contest.Sample, error) {
+	all, end, err := t.programs(ctx, 1)
+	if err != nil {
+		return contest.Sample{}, err
+	}
+	defer func() { _ = end() }() // nothing is held
+	var took [2][]time.Duration
+	const sample = 500
+	for i, key := range []string{t.Key + "-worn", t.Key + "-new"} {
+		past := 0
+		if i == 0 {
+			if past, err = wear(ctx, t, all[0], key); err != nil {
+				return contest.Sample{}, err
+			}
+			t.Length.Worn = past
+		}
+		lock, err := all[0].Locker(ctx, key)
+		if err != nil {
+			return contest.Sample{}, err
+		}
+		m := newMeter(1, 1)
+		m.begin()
+		for range sample {
+			if err := once(ctx, m, 0, lock); err != nil {
+				return contest.Sample{}, err
+			}
+		}
+		took[i] = m.result().Latencies
+	}
+	s := contest.Sample{Ops: sample, Latencies: took[0]}
+	old, fresh := stats.Quantile(took[0], 0.5), stats.Quantile(took[1], 0.5)
+	s.Value = float64(old) / float64(fresh)
+	s.Note = fmt.Sprintf("after %d locks %v, of a new key %v", t.Worn, old.Round(time.Microsecond), fresh.Round(time.Microsecond))
+	return s, nil
+}
+
+// wear locks a key again and again, by many at a time, and returns how often.
+func wear(ctx context.Context, t Turn, p contest.Program, key string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*t.Most)
+	defer cancel()
+	var wg sync.WaitGroup
+	m := newMeter(wearers, 1)
+	m.begin()
+	failed := make(chan error, wearers)
+	for who := range wearers {
+		lock, err := p.Locker(ctx, key)
+		if err != nil {
+			return 0, err
+		}
+		wg.Go(func() {
+			for range t.Worn / wearers {
+				if err := once(ctx, m, who, lock); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	done := m.result().Ops
+	select {
+	case err := <-failed:
+		if ctx.Err() == nil {
+			return done, err
+		}
+	default:
+	}
+	return done, nil
+}
