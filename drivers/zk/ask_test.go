@@ -3,6 +3,7 @@ package zk
 import (
 	"encoding/binary"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,22 @@ import (
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
+
+// A code that nobody knows says nothing about the effect.
+func TestErrorOf(t *testing.T) {
+	for code, want := range map[int32]error{
+		0: nil, -101: nil, -102: driver.ErrDenied, -112: driver.ErrSessionLost,
+		-116: driver.ErrUncertain, -118: driver.ErrUncertain, -4: driver.ErrUncertain, -9999: driver.ErrUncertain,
+	} {
+		err := errorOf(code)
+		if (err == nil) != (code == 0) {
+			t.Errorf("%d: %v", code, err)
+		}
+		if got := kindOf(err, true); code != 0 && got != want {
+			t.Errorf("%d: %v is %v; want %v", code, err, got, want)
+		}
+	}
+}
 
 // answerOf is the answer to a request for the names in a directory.
 func answerOf(names []string, stat gozk.Stat) []byte {
@@ -61,39 +78,42 @@ func TestReadListing(t *testing.T) {
 
 func TestAsks(t *testing.T) {
 	var a asks
-	first, one := a.begin()
-	second, two := a.begin()
-	third, three := a.begin()
-	a.answered(second, []byte("2"))
-	a.answered(second, []byte("again"))
-	a.answered(first, nil)
-	a.end(third)
-	a.answered(third, []byte("late"))
-	fourth, four := a.begin()
+	first, one := a.begin(1)
+	second, two := a.begin(1)
+	third, three := a.begin(1)
+	a.answered(second, answer{body: []byte("2")})
+	a.answered(second, answer{body: []byte("again")})
+	a.answered(first, answer{code: -101})
+	a.end(third, 1)
+	a.answered(third, answer{})
+	fourth, four := a.begin(1)
 	a.close()
-	a.answered(fourth, []byte("later"))
-	_, fifth := a.begin()
-	if body, ok := <-two; string(body) != "2" || !ok {
-		t.Errorf("the answer is %q, %v", body, ok)
-	}
-	for i, c := range []<-chan []byte{one, four, fifth} {
-		if body, ok := <-c; ok {
-			t.Errorf("%d: an answer where there is none: %q", i, body)
+	a.answered(fourth, answer{})
+	_, five := a.begin(1)
+	for _, c := range []struct {
+		to   <-chan answer
+		want answer
+	}{{one, answer{code: -101}}, {two, answer{body: []byte("2")}}, {four, answer{lost: true}}, {five, answer{lost: true}}} {
+		if it := <-c.to; !reflect.DeepEqual(it, c.want) {
+			t.Errorf("the answer is %v; want %v", it, c.want)
 		}
 	}
 	select {
-	case body := <-three:
-		t.Errorf("whoever has gone is told %q", body)
+	case it := <-three:
+		t.Errorf("whoever has gone is told %v", it)
 	default:
 	}
 }
 
 // The numbers of requests begin again before they are those of the library.
 func TestAsksBeginAgain(t *testing.T) {
-	a := asks{last: lastAsk + 1}
-	for _, want := range []int32{lastAsk, firstAsk, firstAsk - 1} {
-		if xid, _ := a.begin(); xid != want {
-			t.Errorf("xid %d; want %d", xid, want)
+	a := asks{last: lastAsk + 3}
+	for _, c := range []struct {
+		n    int
+		want int32
+	}{{2, lastAsk + 2}, {2, firstAsk}, {1, firstAsk - 2}} {
+		if first, _ := a.begin(c.n); first != c.want {
+			t.Errorf("xid %d; want %d", first, c.want)
 		}
 	}
 }

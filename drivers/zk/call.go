@@ -63,18 +63,7 @@ func call[T any](ctx context.Context, l *link, o op, request func(*gozk.Conn) (T
 	if taken.CompareAndSwap(false, true) { // and never will be sent
 		return value, l.unreached(ctx, o)
 	}
-	if ctx.Err() != nil {
-		var kind error // of a read, the store was there; the caller did not wait for it
-		if o.write {
-			kind = driver.ErrUncertain
-		}
-		return value, failed(o, kind, driver.ContextError(ctx))
-	}
-	kind := driver.ErrUnavailable
-	if o.write {
-		kind = driver.ErrUncertain
-	}
-	return value, failed(o, kind, fmt.Errorf("no answer within %v", o.limit))
+	return value, givenUp(ctx, o)
 }
 
 // spawn runs a request, and has the connection given up if the server is silent

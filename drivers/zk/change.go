@@ -143,12 +143,9 @@ func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error
 
 // remove deletes a node, if it is there.
 func (s *session) remove(ctx context.Context, o op, path string) error {
-	_, err := call(ctx, s.link, o, func(lib *gozk.Conn) (struct{}, error) {
-		err := lib.Delete(path, -1)
-		if errors.Is(err, gozk.ErrNoNode) {
-			err = nil
-		}
-		return struct{}{}, err
-	})
+	_, _, err := s.link.exchange(ctx, o, request(opDelete, path, anyVersion))
+	if errors.Is(err, gozk.ErrNoNode) {
+		return nil
+	}
 	return err
 }

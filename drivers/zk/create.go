@@ -109,50 +109,78 @@ type made struct {
 // costs no time of its own. Without an error, there may be no node all the same:
 // then what was in the way is not any more.
 func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m made, err error) {
-	type answer struct {
-		results []gozk.MultiResponse
-		err     error
-		listing listing
-	}
 	path, fence := s.conn.dir(k.dir), s.fence.position()
 	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
 	data = bytes.Clone(data) // the caller may use its own again
 	s.conn.cache.directory(k.dir).expect(stem, data)
-	check := &gozk.CheckVersionRequest{Path: fence.path, Version: fence.version}
-	request := &gozk.CreateRequest{
-		Path:  path + "/" + stem + "-",
-		Data:  data,
-		Acl:   s.conn.acl,
-		Flags: gozk.FlagEphemeral | gozk.FlagSequence,
+	answers, on, err := s.link.exchangeAll(ctx, o,
+		creating(fence, path+"/"+stem+"-", data, s.conn.acl), request(opGetChildren2, path, false))
+	var results []gozk.MultiResponse
+	if err == nil {
+		results, err = readResults(answers[0])
+		if isRefusal(err) {
+			return made{}, s.mend(ctx, o, k, results, err)
+		}
+		if err != nil {
+			err = s.link.refused(ctx, ctx, o, on, err)
+		}
 	}
-	a, err := call(ctx, s.link, o, func(lib *gozk.Conn) (a answer, _ error) {
-		// The list has to be second to be of use. A new goroutine usually is;
-		// when it is not, the list is asked for again.
-		listed := make(chan listing, 1)
-		go func() { listed <- children(lib, path) }()
-		a.results, a.err = lib.Multi(check, request)
-		a.listing = <-listed
-		if a.err == nil && len(a.results) != 2 {
-			a.err = fmt.Errorf("%d results of 2 operations", len(a.results))
-		}
-		if isRefusal(a.err) {
-			return a, nil
-		}
-		return a, a.err
-	})
 	switch {
 	case errors.Is(err, driver.ErrUncertain):
 		s.slots.set(k, slot{doubt: &fence})
 		return made{}, err
 	case err != nil:
 		return made{}, err
-	case a.err != nil:
-		return made{}, s.mend(ctx, o, k, a.results, a.err)
 	}
-	_, base := cut(a.results[1].String)
-	m = made{base: base, listing: a.listing, data: data, fresh: true}
+	m = made{data: data, fresh: true}
+	_, m.base = cut(results[1].String)
+	if it := answers[1]; !it.lost && it.code == 0 {
+		m.listing, _ = readListing(it.body)
+	}
 	s.slots.set(k, slot{base: m.base})
 	return m, nil
+}
+
+// creating is a transaction that creates a node of the session whose fence is
+// given.
+func creating(fence mark, prefix string, data []byte, acl []gozk.ACL) []byte {
+	parts := []any{
+		opCheck, false, -1, fence.path, fence.version,
+		opCreate, false, -1, prefix, data, len(acl),
+	}
+	for _, a := range acl {
+		parts = append(parts, a.Perms, a.Scheme, a.ID)
+	}
+	parts = append(parts, int(gozk.FlagEphemeral|gozk.FlagSequence), -1, true, -1)
+	return request(opMulti, parts...)
+}
+
+// readResults reads the answer to a transaction that checks and creates.
+func readResults(a answer) (results []gozk.MultiResponse, err error) {
+	if a.code != 0 {
+		return nil, errorOf(a.code)
+	}
+	r := reader{rest: string(a.body)}
+	for {
+		kind, done, _ := r.int32(), r.part(1), r.int32()
+		if done != "\x00" {
+			break
+		}
+		var it gozk.MultiResponse
+		switch kind {
+		case opError:
+			if it.Error = errorOf(r.int32()); err == nil {
+				err = it.Error
+			}
+		case opCreate:
+			it.String = r.part(r.int32())
+		}
+		results = append(results, it)
+	}
+	if err == nil && (r.short || r.rest != "" || len(results) != 2) {
+		err = errStranger
+	}
+	return results, err
 }
 
 // mend does away with what a request for a node was refused for: the fence that

@@ -44,6 +44,11 @@
 // for a node share a watch, which is set again on each new connection and taken
 // back a second after its last wait.
 //
+// The requests that a lock is made of (create, delete, lists of names, watches)
+// travel on the library's connection and not through the library, which takes each
+// through four goroutines and reads it by reflection. All others, the handshake,
+// pings and events are the library's.
+//
 // Watch looks at a directory through a watch of its data, which updates write to,
 // and one of its children, or of its creation while there is none. It begins as a
 // list without a session does, and again when its connection's session is over,

@@ -17,6 +17,12 @@ func message(parts ...any) []byte {
 				set = 1
 			}
 			b = append(b, set)
+		case []byte:
+			n := uint32(len(p))
+			if p == nil {
+				n = 1<<32 - 1
+			}
+			b = append(binary.BigEndian.AppendUint32(b, n), p...)
 		case string:
 			b = append(binary.BigEndian.AppendUint32(b, uint32(len(p))), p...)
 		}
@@ -24,6 +30,38 @@ func message(parts ...any) []byte {
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	return b
 }
+
+// request is a message whose xid is not known yet.
+func request(op int, parts ...any) []byte { return message(append([]any{0, op}, parts...)...) }
+
+func setXid(message []byte, xid int32) { binary.BigEndian.PutUint32(message[4:], uint32(xid)) }
+
+// reader takes a message apart.
+type reader struct {
+	rest  string
+	short bool // it ended too early
+}
+
+// part returns the next n bytes.
+func (r *reader) part(n int32) string {
+	if n < 0 || int(n) > len(r.rest) {
+		r.rest, r.short = "", true
+		return ""
+	}
+	part := r.rest[:n]
+	r.rest = r.rest[n:]
+	return part
+}
+
+func (r *reader) number(size int32) (n uint64) {
+	for _, b := range []byte(r.part(size)) {
+		n = n<<8 | uint64(b)
+	}
+	return n
+}
+
+func (r *reader) int32() int32 { return int32(r.number(4)) }
+func (r *reader) int64() int64 { return int64(r.number(8)) }
 
 // scanner finds the heads of messages in a stream: length, xid, zxid, error.
 type scanner struct {

@@ -40,7 +40,8 @@ func TestDataOfAnUpdateGivenUp(t *testing.T) {
 	n := f.create(s, "d", "0")
 	first := f.create(s, "d", "1")
 	release := f.stalled(func(ctx context.Context) error {
-		return s.Delete(ctx, first) // what the Update has to wait for
+		_, err := s.Update(ctx, first, nil) // what the other Update has to wait for
+		return err
 	})
 	ctx, cancel := context.WithCancel(within(t))
 	data := []byte("given up")
@@ -58,7 +59,7 @@ func TestDataOfAnUpdateGivenUp(t *testing.T) {
 	release()
 	nodes, err := s.List(within(t), "d")
 	must(t, err)
-	if got := (show{nodes, nil}).text(); got != "[given up]" {
+	if got := (show{nodes, nil}).text(); got != "[given up ]" {
 		t.Errorf("listed %s", got)
 	}
 }

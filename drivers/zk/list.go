@@ -28,7 +28,8 @@ func children(c *gozk.Conn, path string) listing {
 	return listing{names: names, stat: *stat}
 }
 
-// children makes one attempt to read the names in a directory.
+// children makes one attempt to read the names in a directory, by the library:
+// where somebody looks at it, the request sets a watch (see sights).
 func (l *link) children(ctx context.Context, o op, path string) (listing, error) {
 	return call(ctx, l, o, func(lib *gozk.Conn) (listing, error) {
 		ls := children(lib, path)
@@ -36,12 +37,44 @@ func (l *link) children(ctx context.Context, o op, path string) (listing, error)
 	})
 }
 
+// names makes one attempt to read the names in a directory. If watch is set, it
+// sets a watch as well. It returns the connection that it has asked by.
+func (l *link) names(ctx context.Context, o op, path string, watch bool) (listing, *wire, error) {
+	body, on, err := l.exchange(ctx, o, request(opGetChildren2, path, watch))
+	if err != nil {
+		return listing{}, on, err
+	}
+	ls, ok := readListing(body)
+	if !ok {
+		err = failed(o, driver.ErrUnavailable, errStranger)
+	}
+	return ls, on, err
+}
+
+// readListing reads the answer to a request for names: how many there are, each
+// with its length, and the directory's stat.
+func readListing(body []byte) (listing, bool) {
+	r := reader{rest: string(body)} // of which the names are parts
+	ls := listing{shared: true}
+	ls.names = make([]string, max(min(int(r.int32()), len(body)/4), 0))
+	for i := range ls.names {
+		ls.names[i] = r.part(r.int32())
+	}
+	ls.stat = gozk.Stat{
+		Czxid: r.int64(), Mzxid: r.int64(), Ctime: r.int64(), Mtime: r.int64(),
+		Version: r.int32(), Cversion: r.int32(), Aversion: r.int32(),
+		EphemeralOwner: r.int64(), DataLength: r.int32(), NumChildren: r.int32(),
+		Pzxid: r.int64(),
+	}
+	return ls, !r.short && r.rest == ""
+}
+
 // list lists a directory as one server sees it, with data or, if byName, without.
 func (c *conn) list(ctx context.Context, l *link, o op, dir string, byName bool) (nodes []driver.Node, err error) {
 	err = settled(o, func() error {
 		var ls listing
 		if path := c.dir(dir); byName {
-			ls, err = l.names(ctx, o, path)
+			ls, _, err = l.names(ctx, o, path, false)
 		} else {
 			ls, err = l.children(ctx, o, path)
 		}

@@ -84,7 +84,7 @@ type tapped struct {
 	reading  sync.Mutex  // held while the driver reads
 }
 
-func (c *tapped) Write(b []byte) (int, error) {
+func (c *tapped) Write(b []byte) (total int, _ error) {
 	if !c.opened {
 		c.opened = true
 		c.tap.mu.Lock()
@@ -92,6 +92,18 @@ func (c *tapped) Write(b []byte) (int, error) {
 		c.tap.mu.Unlock()
 		return c.Conn.Write(b)
 	}
+	for len(b) > 0 { // messages that are sent together
+		m := b[:4+binary.BigEndian.Uint32(b)]
+		if n, err := c.write(m); err != nil {
+			return n, err
+		}
+		b = b[len(m):]
+		total += len(m)
+	}
+	return total, nil
+}
+
+func (c *tapped) write(b []byte) (int, error) {
 	op := int32(binary.BigEndian.Uint32(b[8:]))
 	c.tap.mu.Lock()
 	name := opNames[op]

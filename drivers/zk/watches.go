@@ -16,10 +16,9 @@ import (
 //
 // It is a watch of the node's children, which it cannot have, as ephemeral
 // nodes have none: the server fires it when the node is deleted and not when
-// its data change, and sets none if the node does not exist. The request is the
-// library's Children, of which the wire makes one that watches. The library
-// knows nothing of it. So what to watch on another connection, and what not any
-// more, is decided here.
+// its data change, and sets none if the node does not exist. The library knows
+// nothing of it. So what to watch on another connection, and what not any more,
+// is decided here.
 //
 // The answer also tells whom a node belongs to. If that is not the session that
 // its name tells, it is foreign, and the wait is told that there is no such node.
@@ -46,8 +45,7 @@ type watch struct {
 	path    string
 	owner   int64 // whom the name tells it belongs to
 	state   watchState
-	foreign bool  // it belongs to somebody else
-	sent    *wire // where the request for it was sent last
+	foreign bool // it belongs to somebody else
 	targets []*target
 	idle    time.Time // since when nobody waits
 }
@@ -126,11 +124,8 @@ func (h *watches) armLocked(v *watch) {
 func (h *watches) arm(v *watch) {
 	o := op{name: "wait", key: v.path, limit: h.link.timing.attempt}
 	for {
-		ls, err := call(h.ctx, h.link, o, func(c *gozk.Conn) (listing, error) {
-			ls := children(c, v.path)
-			return ls, ls.err
-		})
-		again, doubt := h.armedOrNot(v, ls.stat.EphemeralOwner, err)
+		ls, on, err := h.link.names(h.ctx, o, v.path, true)
+		again, doubt := h.armedOrNot(v, on, ls.stat.EphemeralOwner, err)
 		if !again {
 			return
 		}
@@ -146,18 +141,17 @@ func (h *watches) arm(v *watch) {
 	}
 }
 
-// armedOrNot takes the answer to the request for a watch, which tells the node's
-// owner, and reports whether to
-// ask again. If the node does not exist but may do so at a zxid that this session
+// armedOrNot takes the answer to the request for a watch, with the connection that
+// it came by and the node's owner, which it tells, and reports whether to ask again. If the node does not exist but may do so at a zxid that this session
 // has not seen, it returns that.
-func (h *watches) armedOrNot(v *watch, owner int64, err error) (again bool, doubt uint64) {
+func (h *watches) armedOrNot(v *watch, on *wire, owner int64, err error) (again bool, doubt uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	defer h.tellLocked()
 	switch {
 	case h.all[v.path] != v: // it fired in the meantime
 		return false, 0
-	case err == nil && v.sent == h.wire:
+	case err == nil && on == h.wire:
 		v.state = armed
 		if v.foreign = owner != v.owner; v.foreign {
 			h.foreign(v.path)
@@ -211,19 +205,6 @@ func (h *watches) moved(w *wire) {
 			h.armLocked(v)
 		}
 	}
-}
-
-// wants reports whether a request for the children of a path is one for a
-// watch, and takes note of where it is sent.
-func (h *watches) wants(path string, w *wire) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	v := h.all[path]
-	if v == nil || v.state != arming {
-		return false
-	}
-	v.sent = w
-	return true
 }
 
 // fired takes the event of a watch.

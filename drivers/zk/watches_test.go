@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	gozk "github.com/go-zookeeper/zk"
-
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -166,40 +164,6 @@ func TestDeletedInTheGap(t *testing.T) {
 		pendingStill(t, waits[i])
 		must(t, f.admin.Delete(nodes[i].Key, -1))
 		must(t, receive(t, "the wait", waits[i]))
-	}
-}
-
-// Whoever waits for several nodes that one transaction removes, in whatever
-// order, hears of the first in its own.
-func TestRemovedTogether(t *testing.T) {
-	for _, z := range []*fixture{start(t), startOn(t, triple.get(t), nil)} {
-		s := z.open(long)
-		for round := range 20 {
-			var nodes []driver.Node
-			for i := range 4 {
-				nodes = append(nodes, z.create(s, "d", fmt.Sprint(i)))
-			}
-			told := make(chan int, 1)
-			go func() {
-				i, err := s.WaitAny(within(t), nodes)
-				if err != nil {
-					t.Error(err)
-				}
-				told <- i
-			}()
-			if round%2 == 0 {
-				z.eventuallyArmed(s, nodes...)
-			}
-			var ops []any
-			for i := range nodes {
-				ops = append(ops, &gozk.DeleteRequest{Path: nodes[len(nodes)-1-i].Key, Version: -1})
-			}
-			_, err := z.admin.Multi(ops...)
-			must(t, err)
-			if i := receive(t, "the wait", told); i != 0 {
-				t.Errorf("round %d: told of %d", round, i)
-			}
-		}
 	}
 }
 

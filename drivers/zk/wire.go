@@ -27,12 +27,12 @@ import (
 //   - It sends the credentials. The library's own way to send them again can
 //     block it for ever when the connection breaks meanwhile.
 //   - It ends the session, as often as it takes.
-//   - It makes watches of reads (see watches), and takes them back, for which
+//   - It makes watches of reads (see sights), and takes watches back, for which
 //     the library has no request. The library would keep a watch and set it
 //     again after each reconnect, with a race on the zxid it has seen.
 //   - It holds back the pings of a link that is retired, so that the store ends
 //     the session when its timeout has passed.
-//   - It reads long lists of names (see names), which the library is slow at.
+//   - It carries the requests that the library is slow at (see exchange).
 //   - It tells when the server said something last, and when all that it said
 //     has been handed on.
 type wire struct {
@@ -59,10 +59,15 @@ type wire struct {
 // The operations and numbers of messages that a wire has a hand in, as in
 // ZooKeeper's ZooDefs.OpCode, Watcher.WatcherType and ClientCnxn.
 const (
+	opError         = -1
+	opCreate        = 1
+	opDelete        = 2
 	opPing          = 11
 	opExists        = 3
 	opGetData       = 4
 	opGetChildren2  = 12
+	opCheck         = 13
+	opMulti         = 14
 	opRemoveWatches = 18
 	opCloseSession  = -11
 	opAuth          = 100
@@ -124,18 +129,13 @@ func (w *wire) Write(b []byte) (int, error) {
 				return len(b), nil
 			}
 		case opExists, opGetData, opGetChildren2: // path, then a byte that says whether to watch
-			if last := len(b) - 1; w.wants(int32(binary.BigEndian.Uint32(b[8:])), string(b[16:last])) {
+			if last := len(b) - 1; w.link.sights.wants(string(b[16:last])) {
 				_, err := w.Conn.Write(append(b[:last:last], 1))
 				return len(b), err
 			}
 		}
 	}
 	return w.Conn.Write(b)
-}
-
-// wants reports whether a read is to set a watch.
-func (w *wire) wants(op int32, path string) bool {
-	return op == opGetChildren2 && w.link.watches.wants(path, w) || w.link.sights.wants(path)
 }
 
 // handshake is the library's request for a session: its version, the last zxid

@@ -1,0 +1,196 @@
+package zk
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// exchange makes one attempt of a request without the library, and returns the
+// body of the answer and the connection it came by. It is for the requests of
+// which a lock is made. The library hands each through four goroutines and makes
+// and reads messages by reflection; whoever waits in a line waits for that too,
+// between another's release and his own grant.
+//
+// It is bounded, and its errors are, as call says.
+func (l *link) exchange(ctx context.Context, o op, request []byte) (body []byte, on *wire, _ error) {
+	answers, on, err := l.exchangeAll(ctx, o, request)
+	if err == nil && answers[0].code != 0 {
+		err = l.refused(ctx, ctx, o, on, errorOf(answers[0].code))
+	}
+	if err != nil {
+		return nil, on, err
+	}
+	return answers[0].body, on, nil
+}
+
+// exchangeAll is exchange for requests that are sent together and answered one
+// after the other. It returns the answers as they are, as long as the first was
+// not lost.
+func (l *link) exchangeAll(ctx context.Context, o op, requests ...[]byte) (answers []answer, on *wire, _ error) {
+	began := time.Now()
+	if ctx.Err() != nil {
+		if why := l.ended(); why != nil {
+			return nil, nil, why
+		}
+		return nil, nil, unsent(o, ctx)
+	}
+	x, err := l.send(requests)
+	if err == errNoConnection {
+		attempt, cancel := context.WithDeadline(ctx, began.Add(o.limit))
+		defer cancel()
+		for err == errNoConnection {
+			if l.await(attempt, l.over, func() bool { return l.up }) != nil {
+				return nil, nil, l.unreached(ctx, o)
+			}
+			x, err = l.send(requests)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer x.wire.asks.end(x.first, len(requests))
+	wake := time.NewTimer(min(l.timing.silent, time.Until(began.Add(o.limit))))
+	defer wake.Stop()
+	for len(answers) < len(requests) {
+		// As in call.
+		select {
+		case a := <-x.answers:
+			if a.lost && len(answers) == 0 {
+				attempt, cancel := context.WithDeadline(ctx, began.Add(o.limit))
+				defer cancel()
+				return nil, nil, l.refused(ctx, attempt, o, x.wire, gozk.ErrConnectionClosed)
+			}
+			answers = append(answers, a)
+		case <-l.over:
+			return nil, nil, l.ended()
+		case <-ctx.Done():
+			return nil, nil, x.givenUp(ctx, l, o)
+		case <-wake.C:
+			if x.wire.silentSince(x.sent) {
+				x.wire.drop("it is silent")
+			}
+			rest := time.Until(began.Add(o.limit))
+			if rest <= 0 {
+				return nil, nil, x.givenUp(ctx, l, o)
+			}
+			wake.Reset(rest)
+		}
+	}
+	return answers, x.wire, nil
+}
+
+// exchanging is requests that were sent, or are about to be.
+type exchanging struct {
+	wire    *wire
+	first   int32 // xid
+	answers <-chan answer
+	sent    time.Time
+	taken   atomic.Bool // by whoever comes first: the wire, or the caller who gives them up
+}
+
+// givenUp is the error of a caller whose time is over.
+func (x *exchanging) givenUp(ctx context.Context, l *link, o op) error {
+	if x.taken.CompareAndSwap(false, true) { // and never will be sent
+		return l.unreached(ctx, o)
+	}
+	return givenUp(ctx, o)
+}
+
+// errNoConnection: there is no connection that has the session.
+var errNoConnection = fmt.Errorf("no connection")
+
+// send sends requests, one right behind the other, on a goroutine that the link
+// owns: it may have to wait for its turn, and for the network.
+func (l *link) send(requests [][]byte) (*exchanging, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.why != nil:
+		return nil, l.why
+	case !l.up:
+		return nil, errNoConnection
+	}
+	x := &exchanging{wire: l.wire, sent: time.Now()}
+	x.first, x.answers = x.wire.asks.begin(len(requests))
+	var messages []byte
+	for i, r := range requests {
+		messages = append(messages, r...)
+		setXid(messages[len(messages)-len(r):], x.first-int32(i))
+	}
+	l.calls.Go(func() {
+		x.wire.mu.Lock()
+		defer x.wire.mu.Unlock()
+		if !x.taken.CompareAndSwap(false, true) {
+			return
+		}
+		if _, err := x.wire.Conn.Write(messages); err != nil {
+			x.wire.drop("it takes no message")
+		}
+	})
+	return x, nil
+}
+
+// givenUp is the error of a request that may have been sent and was not answered
+// in time.
+func givenUp(ctx context.Context, o op) error {
+	var kind error // of a read, the store was there; the caller did not wait for it
+	if o.write {
+		kind = driver.ErrUncertain
+	}
+	if ctx.Err() != nil {
+		return failed(o, kind, driver.ContextError(ctx))
+	}
+	if kind == nil {
+		kind = driver.ErrUnavailable
+	}
+	return failed(o, kind, fmt.Errorf("no answer within %v", o.limit))
+}
+
+// answer is what a request got.
+type answer struct {
+	lost bool // with the connection
+	code int32
+	body []byte
+}
+
+// errorOf is the library's error for a code of the server's, as in ZooKeeper's
+// KeeperException.Code.
+func errorOf(code int32) error {
+	switch code {
+	case 0:
+		return nil
+	case -8:
+		return gozk.ErrBadArguments
+	case -100:
+		return gozk.ErrAPIError
+	case -101:
+		return gozk.ErrNoNode
+	case -102:
+		return gozk.ErrNoAuth
+	case -103:
+		return gozk.ErrBadVersion
+	case -108:
+		return gozk.ErrNoChildrenForEphemerals
+	case -110:
+		return gozk.ErrNodeExists
+	case -111:
+		return gozk.ErrNotEmpty
+	case -112:
+		return gozk.ErrSessionExpired
+	case -114:
+		return gozk.ErrInvalidACL
+	case -115:
+		return gozk.ErrAuthFailed
+	case -116:
+		return gozk.ErrClosing
+	case -118:
+		return gozk.ErrSessionMoved
+	}
+	return fmt.Errorf("zk: error %d", code)
+}
