@@ -7,8 +7,8 @@ import (
 )
 
 // ZooKeeper counts a client's requests, but for the one that opens the session
-// and those that the client numbers itself: pings, and what it says again after
-// it was disconnected.
+// and those that have a number of their kind, by which clients keep a connection:
+// pings, credentials, and the watches that they set again.
 func ZooKeeper(said io.Reader, request func()) {
 	r := bufio.NewReader(said)
 	var head [4]byte
@@ -23,7 +23,8 @@ func ZooKeeper(said io.Reader, request func()) {
 		if _, err := io.ReadFull(r, head[:]); err != nil {
 			return
 		}
-		if number := int32(binary.BigEndian.Uint32(head[:])); !first && number >= 0 {
+		number := int32(binary.BigEndian.Uint32(head[:]))
+		if kind := number < 0 && number > -100; !first && !kind {
 			request()
 		}
 		if _, err := io.CopyN(io.Discard, r, frame-4); err != nil {
