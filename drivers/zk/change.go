@@ -141,11 +141,23 @@ func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error
 	return err
 }
 
-// remove deletes a node, if it is there.
+// remove deletes a node, if it is there. A watch of it is taken back right before,
+// so that the server has nobody to tell but those who do not know yet.
 func (s *session) remove(ctx context.Context, o op, path string) error {
-	_, _, err := s.link.exchange(ctx, o, request(opDelete, path, anyVersion))
+	requests := [][]byte{request(opDelete, path, anyVersion)}
+	watched := s.link.watches.part(path)
+	if watched != nil {
+		requests = [][]byte{request(opRemoveWatches, path, watcherChildren), requests[0]}
+	}
+	answers, on, err := s.link.exchangeAll(ctx, o, requests...)
+	if err == nil {
+		err = s.link.judge(ctx, o, on, answers[len(answers)-1])
+	}
 	if errors.Is(err, gozk.ErrNoNode) {
-		return nil
+		err = nil
+	}
+	if watched != nil {
+		s.link.watches.parted(watched, err == nil)
 	}
 	return err
 }

@@ -157,6 +157,9 @@ func creating(fence mark, prefix string, data []byte, acl []gozk.ACL) []byte {
 
 // readResults reads the answer to a transaction that checks and creates.
 func readResults(a answer) (results []gozk.MultiResponse, err error) {
+	if a.lost {
+		return nil, gozk.ErrConnectionClosed
+	}
 	if a.code != 0 {
 		return nil, errorOf(a.code)
 	}

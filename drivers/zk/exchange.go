@@ -20,8 +20,8 @@ import (
 // It is bounded, and its errors are, as call says.
 func (l *link) exchange(ctx context.Context, o op, request []byte) (body []byte, on *wire, _ error) {
 	answers, on, err := l.exchangeAll(ctx, o, request)
-	if err == nil && answers[0].code != 0 {
-		err = l.refused(ctx, ctx, o, on, errorOf(answers[0].code))
+	if err == nil {
+		err = l.judge(ctx, o, on, answers[0])
 	}
 	if err != nil {
 		return nil, on, err
@@ -29,9 +29,22 @@ func (l *link) exchange(ctx context.Context, o op, request []byte) (body []byte,
 	return answers[0].body, on, nil
 }
 
+// judge returns the error that an answer means.
+func (l *link) judge(ctx context.Context, o op, on *wire, a answer) error {
+	err := errorOf(a.code)
+	if a.lost {
+		err = gozk.ErrConnectionClosed
+	}
+	if err == nil {
+		return nil
+	}
+	attempt, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	return l.refused(ctx, attempt, o, on, err)
+}
+
 // exchangeAll is exchange for requests that are sent together and answered one
-// after the other. It returns the answers as they are, as long as the first was
-// not lost.
+// after the other. It returns the answers as they are.
 func (l *link) exchangeAll(ctx context.Context, o op, requests ...[]byte) (answers []answer, on *wire, _ error) {
 	began := time.Now()
 	if ctx.Err() != nil {
@@ -61,11 +74,6 @@ func (l *link) exchangeAll(ctx context.Context, o op, requests ...[]byte) (answe
 		// As in call.
 		select {
 		case a := <-x.answers:
-			if a.lost && len(answers) == 0 {
-				attempt, cancel := context.WithDeadline(ctx, began.Add(o.limit))
-				defer cancel()
-				return nil, nil, l.refused(ctx, attempt, o, x.wire, gozk.ErrConnectionClosed)
-			}
 			answers = append(answers, a)
 		case <-l.over:
 			return nil, nil, l.ended()
