@@ -3,7 +3,7 @@ REPORTS := $(CURDIR)/.reports
 MODULES := . bench internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
 LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
-BENCH_LOCAL := ./stats ./report ./targets ./wire ./work ./chart
+BENCH_LOCAL := . ./stats ./report ./targets ./wire ./work ./leader ./chart
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with; `make bench-micro MICRO_SAVE=1` replaces it.
 MICRO   := bench/results/micro.txt
@@ -42,7 +42,7 @@ soak: servers
 	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/... ./internal/storetest
 
 ## bench: coordkit beside the locks of the stores' own clients, on one server and
-## on three; writes bench/results, and takes more than an hour
+## on three; writes bench/results, and takes about two hours
 bench: servers
 	cd bench && $(GO) run . -members 1,3 -out results
 

@@ -25,6 +25,7 @@ func (v *venue) count(ctx context.Context, c work.Case, side contest.Side, e *re
 func (v *venue) counted(ctx context.Context, c work.Case, side contest.Side) (contest.Sample, error) {
 	length := lengthOf(v.plan.short)
 	length.Measured = min(length.Measured, time.Second)
+	length.Waiters = min(length.Waiters, work.Short.Waiters)
 	t := v.turn(side, c.Name, length)
 	t.Dial.Servers = nil
 	var proxies []*wire.Proxy

@@ -10,11 +10,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -77,25 +80,39 @@ func bench(ctx context.Context, p plan, out, micro string) error {
 		Versions: report.Versions(ctx),
 		Short:    p.short,
 	}
-	failed := p.run(ctx, run)
-	run.Took = time.Since(run.Began).Round(time.Second).String()
-	var past targets.Micro
-	if f, err := os.Open(micro); err == nil {
-		defer f.Close()
-		if past, err = targets.ReadMicro(f); err != nil {
-			return fmt.Errorf("%s: %w", micro, err)
-		}
+	past, err := readMicro(micro)
+	if err != nil {
+		return err
 	}
-	verdicts := targets.Markdown(targets.Judge(run, past))
-	if out != "" {
-		if err := run.Write(out, verdicts); err != nil {
-			return err
+	failed := p.run(ctx, run, func() error { // after each case: a run takes long
+		run.Took = time.Since(run.Began).Round(time.Second).String()
+		if out == "" {
+			return nil
 		}
-	} else {
-		os.Stdout.Write(run.Markdown())
-		os.Stdout.Write(verdicts)
+		return run.Write(out, targets.Markdown(targets.Judge(run, past)))
+	})
+	if out == "" {
+		judged := slices.DeleteFunc(targets.Judge(run, nil), func(v targets.Verdict) bool { return v.State == targets.Unmeasured })
+		_, err = os.Stdout.Write(append(run.Markdown(), targets.Markdown(judged)...))
 	}
-	return failed
+	return errors.Join(failed, err)
+}
+
+// readMicro reads what microbenchmarks have written, if they have.
+func readMicro(path string) (targets.Micro, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, err := targets.ReadMicro(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
 }
 
 // lengthOf is how long turns are.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/coordkit/coordkit/bench/contest"
-	"github.com/coordkit/coordkit/bench/leader"
 	"github.com/coordkit/coordkit/bench/peers"
 	"github.com/coordkit/coordkit/bench/report"
 	"github.com/coordkit/coordkit/bench/servers"
@@ -38,8 +36,9 @@ func sides(store string) []contest.Side {
 	return nil
 }
 
-// atOnce is what a whole or short run leaves out, unless a case is asked for by
-// its name: on three members it is the order of the sides that is looked at.
+// wants reports whether a case is to be run. Unless it is asked for by its name,
+// a short run leaves some out, and so do runs on three members, where the order
+// of the sides is looked at.
 func (p plan) wants(c work.Case, members int) bool {
 	if len(p.cases) > 0 {
 		return begins(c.Name, p.cases)
@@ -49,6 +48,15 @@ func (p plan) wants(c work.Case, members int) bool {
 		few = append(few, "semaphore-10")
 	}
 	return members == 1 && !p.short || slices.Contains(few, c.Name)
+}
+
+// countedInShort are the cases of which a short run counts the requests.
+var countedInShort = []string{"uncontended", "contention-2", "contention-8"}
+
+// counts reports whether the requests of a case are counted, which takes a turn
+// more.
+func (p plan) counts(c work.Case) bool {
+	return !p.short || len(p.cases) > 0 || slices.Contains(countedInShort, c.Name)
 }
 
 // begins reports whether a name begins as one of a list says, where a name that
@@ -62,12 +70,12 @@ func begins(name string, list []string) bool {
 func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
 
 // run does it all, as far as it can: what fails is written down, and the rest goes
-// on.
-func (p plan) run(ctx context.Context, r *report.Run) error {
+// on. save is called when there is something new in the report.
+func (p plan) run(ctx context.Context, r *report.Run, save func() error) error {
 	var failed []error
 	for _, members := range p.members {
 		for _, store := range p.stores {
-			if err := p.on(ctx, store, members, r); err != nil {
+			if err := p.on(ctx, store, members, r, save); err != nil {
 				failed = append(failed, fmt.Errorf("%s with %d members: %w", store, members, err))
 			}
 			if ctx.Err() != nil {
@@ -78,7 +86,7 @@ func (p plan) run(ctx context.Context, r *report.Run) error {
 	return errors.Join(failed...)
 }
 
-func (p plan) on(ctx context.Context, store string, members int, r *report.Run) (err error) {
+func (p plan) on(ctx context.Context, store string, members int, r *report.Run, save func() error) (err error) {
 	s, err := servers.Start(ctx, store, members)
 	if err != nil {
 		return err
@@ -99,7 +107,14 @@ func (p plan) on(ctx context.Context, store string, members int, r *report.Run) 
 		if !p.wants(c, members) {
 			continue
 		}
+		if p.short && time.Since(r.Began) > shortRun {
+			r.Left = append(r.Left, fmt.Sprintf("%s with %d members: %s", store, members, c.Name))
+			continue
+		}
 		r.Contests = append(r.Contests, in.contest(ctx, c))
+		if err := save(); err != nil {
+			return err
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -107,95 +122,6 @@ func (p plan) on(ctx context.Context, store string, members int, r *report.Run) 
 	return nil
 }
 
-// venue is where contests take place.
-type venue struct {
-	*servers.Store
-	members int
-	plan    plan
-	sides   []contest.Side
-	turns   int
-}
-
-// warmUp has the servers work before anybody is measured: ZooKeeper's Java
-// machine is slow at first.
-func (v *venue) warmUp(ctx context.Context) error {
-	length := work.Length{Measured: 4 * time.Second, Linger: time.Second}
-	if v.plan.short {
-		length.Measured = 2 * time.Second
-	}
-	floor := v.sides[slices.IndexFunc(v.sides, func(s contest.Side) bool { return s.Name == contest.Floor })]
-	_, err := work.Keys(32).Run(ctx, v.turn(floor, "warm-up", length))
-	return err
-}
-
-func (v *venue) turn(side contest.Side, name string, length work.Length) work.Turn {
-	v.turns++
-	return work.Turn{
-		Side:    side,
-		Dial:    contest.Dial{Servers: v.Hosts, TTL: work.TTL},
-		Key:     fmt.Sprintf("%s-%d", name, v.turns),
-		Length:  length,
-		Servers: v.Hosts,
-		Spawn: func(ctx context.Context, d contest.Dial, side string, keys []string) (func() error, error) {
-			return leader.Spawn(ctx, v.Name, d, side, keys)
-		},
-	}
-}
-
-// contest has all sides do a case, in turns.
-func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
-	out := report.Contest{Store: v.Name, Members: v.members, Case: c.Name, About: c.About, Unit: c.Unit, Less: c.Less}
-	type player struct {
-		contest.Side
-		turns []contest.Sample
-		err   error
-	}
-	var players []*player
-	for _, s := range v.sides {
-		switch {
-		case !begins(s.Name, v.plan.sides):
-		case c.For(s):
-			players = append(players, &player{Side: s})
-		default:
-			out.Absent = append(out.Absent, s.Name)
-		}
-	}
-	length, pairs := lengthOf(v.plan.short), v.plan.pairs
-	if c.Once {
-		pairs = 1
-	}
-	for pair := range pairs {
-		for _, p := range players {
-			// Who did not end in time once need not be asked again.
-			if p.err != nil || slices.ContainsFunc(p.turns, func(s contest.Sample) bool { return s.Partial }) {
-				continue
-			}
-			s, err := c.Run(ctx, v.turn(p.Side, c.Name, length))
-			fmt.Fprintf(os.Stderr, "%s %d %-14s %d/%d %-26s %10.2f %s\n", v.Name, v.members, c.Name, pair+1, pairs, p.Name, c.Figure(s), told(s, err))
-			if p.err = err; err == nil {
-				p.turns = append(p.turns, s)
-			}
-			if ctx.Err() != nil {
-				return out
-			}
-		}
-	}
-	for _, p := range players {
-		e := report.Summarize(c, p.Name, p.turns)
-		if p.err != nil {
-			e.Error = p.err.Error()
-		} else if c.Counts && !e.Partial {
-			v.count(ctx, c, p.Side, &e)
-		}
-		out.Entries = append(out.Entries, e)
-	}
-	out.Compare()
-	return out
-}
-
-func told(s contest.Sample, err error) string {
-	if err != nil {
-		return err.Error()
-	}
-	return s.Note
-}
+// shortRun is when a short run, which is to end within five minutes, begins no
+// further case.
+const shortRun = 4*time.Minute + 20*time.Second

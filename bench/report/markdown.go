@@ -40,6 +40,9 @@ func (r *Run) circumstances(b *bytes.Buffer) {
 	if r.Short {
 		fmt.Fprintln(b, "\nA short run: its turns are short and few, and its numbers rough.")
 	}
+	if len(r.Left) > 0 {
+		fmt.Fprintf(b, "\nThere was no time for %s.\n", strings.Join(r.Left, "; "))
+	}
 	fmt.Fprint(b, `
 Each side has its turns on the same servers in one run, one after the other (A B C A B C …), each with a warm-up of its
 own. Figures are medians of the turns, with the lowest and the highest. *×* is how many times better coordkit's median

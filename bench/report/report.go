@@ -20,6 +20,8 @@ type Run struct {
 	Versions map[string]string `json:"versions"`
 	Short    bool              `json:"short"`
 	Contests []Contest         `json:"contests"`
+	// Left are the cases for which there was no time.
+	Left []string `json:"left,omitempty"`
 }
 
 // Contest is one case on one store.

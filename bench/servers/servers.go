@@ -82,14 +82,10 @@ func (s *Store) startZooKeeper(ctx context.Context, members int) error {
 	return err
 }
 
-// consulTTLMin makes a turn of failovers shorter than with Consul's own 10 s.
-const consulTTLMin = 5 * time.Second
-
 func (s *Store) startConsul(ctx context.Context, members int) error {
 	consul, err := testserver.NewConsul(ctx, testserver.ConsulOptions{
-		Members:       members,
-		SessionTTLMin: consulTTLMin,
-		ExtraConfig:   map[string]any{"limits": map[string]any{"http_max_conns_per_client": 10_000}},
+		Members:     members,
+		ExtraConfig: map[string]any{"limits": map[string]any{"http_max_conns_per_client": 10_000}},
 	})
 	s.cluster, s.Reader = consul, wire.HTTP
 	s.Commits = func(context.Context) (int64, error) { return consulIndex(consul) }
@@ -97,13 +93,13 @@ func (s *Store) startConsul(ctx context.Context, members int) error {
 }
 
 // FailoverTTL is the TTL of the leaders who are killed: short, and one that the
-// store grants.
+// store grants by default, or would with its usual tick.
 func (s *Store) FailoverTTL() time.Duration {
 	switch s.Name {
 	case Etcd:
 		return 2 * time.Second
 	case Consul:
-		return consulTTLMin
+		return 10 * time.Second
 	}
 	return 4 * time.Second
 }

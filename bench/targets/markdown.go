@@ -13,6 +13,9 @@ func Markdown(all []Verdict) []byte {
 		count[v.State]++
 	}
 	fmt.Fprintf(&b, "\n## Targets\n\n%d met, %d not met, %d not measured in this run.\n\n", count[Met], count[NotMet], count[Unmeasured])
+	if len(all) == 0 {
+		return b.Bytes()
+	}
 	fmt.Fprint(&b, "| store | members | case | coordkit's | target | measured | |\n|---|--:|---|---|--:|--:|---|\n")
 	for _, v := range all {
 		measured := "–"

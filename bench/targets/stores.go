@@ -62,7 +62,7 @@ func consul() []Target {
 	for _, name := range []string{"contention-2", "contention-8", "contention-32"} {
 		all = append(all, Target{Store: servers.Consul, Members: 1, Case: name, What: "sessions starved", find: own(starved), Most: true})
 	}
-	return append(all, Target{Store: servers.Consul, Members: 1, Case: "failover", What: "TTL", find: own(median), Bound: 2.1, Most: true})
+	return append(all, Target{Store: servers.Consul, Members: 1, Case: "failover", What: "TTL", find: own(median), Bound: 2, Most: true})
 }
 
 // everywhere is what holds on every store.

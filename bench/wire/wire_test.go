@@ -49,9 +49,9 @@ func frame(number int32, rest string) string {
 }
 
 func TestZooKeeper(t *testing.T) {
-	said := frame(0, "connect") + frame(1, "create") + frame(-2, "ping") + frame(2, strings.Repeat("x", 5000)) + frame(-8, "watches")
-	if n := count(wire.ZooKeeper, said+"\x00\x00"); n != 2 {
-		t.Errorf("%d requests, want 2", n)
+	said := frame(0, "connect") + frame(1, "create") + frame(-2, "ping") + frame(2, strings.Repeat("x", 5000)) + frame(-8, "watches") + frame(-2000, "numbered from below")
+	if n := count(wire.ZooKeeper, said+"\x00\x00"); n != 3 {
+		t.Errorf("%d requests, want 3", n)
 	}
 }
 

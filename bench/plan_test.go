@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/coordkit/coordkit/bench/work"
+)
+
+func TestBegins(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		list []string
+		want bool
+	}{
+		{"drain-20", nil, true},
+		{"drain-20", []string{"drain"}, true},
+		{"drain-20", []string{"keys", "drain-20"}, true},
+		{"contention-100", []string{"contention-1"}, false},
+		{"keys-64", []string{"drain"}, false},
+	} {
+		if got := begins(c.name, c.list); got != c.want {
+			t.Errorf("begins(%q, %q) = %v", c.name, c.list, got)
+		}
+	}
+}
+
+func TestWhatRunsLeaveOut(t *testing.T) {
+	count := func(p plan, members int) (n int) {
+		for _, c := range work.Cases(0) {
+			if p.wants(c, members) {
+				n++
+			}
+		}
+		return n
+	}
+	all, short, three := count(plan{}, 1), count(plan{short: true}, 1), count(plan{}, 3)
+	if all != len(work.Cases(0)) || short == 0 || short >= all || three == 0 || three >= all {
+		t.Errorf("of %d cases a whole run has %d, a short one %d, and one on three members %d", len(work.Cases(0)), all, short, three)
+	}
+	if n := count(plan{short: true, cases: []string{"failover"}}, 3); n != 1 {
+		t.Errorf("%d cases are called failover", n)
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/coordkit/coordkit/bench/contest"
+	"github.com/coordkit/coordkit/bench/leader"
+	"github.com/coordkit/coordkit/bench/report"
+	"github.com/coordkit/coordkit/bench/servers"
+	"github.com/coordkit/coordkit/bench/work"
+)
+
+// venue is where contests take place.
+type venue struct {
+	*servers.Store
+	members int
+	plan    plan
+	sides   []contest.Side
+	turns   int
+}
+
+// warmUp has the servers work before anybody is measured: ZooKeeper's Java
+// machine is slow at first.
+func (v *venue) warmUp(ctx context.Context) error {
+	length := work.Length{Measured: 4 * time.Second, Linger: time.Second}
+	if v.plan.short {
+		length.Measured = 2 * time.Second
+	}
+	_, err := work.Keys(32).Run(ctx, v.turn(v.floor(), "warm-up", length))
+	return err
+}
+
+// rehearse has the servers see a kind of work for the first time before anybody
+// is measured, or who comes first would be at a disadvantage. Whether it succeeds
+// shows when it counts.
+func (v *venue) rehearse(ctx context.Context, c work.Case) {
+	length := lengthOf(v.plan.short)
+	length.Measured, length.Waiters = length.Warm, work.Short.Waiters
+	if floor := v.floor(); c.For(floor) {
+		_, _ = c.Run(ctx, v.turn(floor, c.Name+"-rehearsal", length))
+	}
+}
+
+func (v *venue) floor() contest.Side {
+	return v.sides[slices.IndexFunc(v.sides, func(s contest.Side) bool { return s.Name == contest.Floor })]
+}
+
+func (v *venue) turn(side contest.Side, name string, length work.Length) work.Turn {
+	v.turns++
+	return work.Turn{
+		Side:    side,
+		Dial:    contest.Dial{Servers: v.Hosts, TTL: work.TTL},
+		Key:     fmt.Sprintf("%s-%d", name, v.turns),
+		Length:  length,
+		Servers: v.Hosts,
+		Spawn: func(ctx context.Context, d contest.Dial, side string, keys []string) (func() error, error) {
+			return leader.Spawn(ctx, v.Name, d, side, keys)
+		},
+	}
+}
+
+// contest has all sides do a case, in turns.
+func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
+	out := report.Contest{Store: v.Name, Members: v.members, Case: c.Name, About: c.About, Unit: c.Unit, Less: c.Less}
+	type player struct {
+		contest.Side
+		turns []contest.Sample
+		err   error
+	}
+	var players []*player
+	for _, s := range v.sides {
+		switch {
+		case !begins(s.Name, v.plan.sides):
+		case c.For(s):
+			players = append(players, &player{Side: s})
+		default:
+			out.Absent = append(out.Absent, s.Name)
+		}
+	}
+	length, pairs := lengthOf(v.plan.short), v.plan.pairs
+	if c.Once {
+		pairs = 1
+	}
+	if !c.Once {
+		v.rehearse(ctx, c)
+	}
+	for pair := range pairs {
+		for _, p := range players {
+			// Who did not end in time once need not be asked again.
+			if p.err != nil || slices.ContainsFunc(p.turns, func(s contest.Sample) bool { return s.Partial }) {
+				continue
+			}
+			s, err := c.Run(ctx, v.turn(p.Side, c.Name, length))
+			fmt.Fprintf(os.Stderr, "%s %d %-14s %d/%d %-26s %10.2f %s\n", v.Name, v.members, c.Name, pair+1, pairs, p.Name, c.Figure(s), told(s, err))
+			if p.err = err; err == nil {
+				p.turns = append(p.turns, s)
+			}
+			if ctx.Err() != nil {
+				return out
+			}
+		}
+	}
+	for _, p := range players {
+		e := report.Summarize(c, p.Name, p.turns)
+		if p.err != nil {
+			e.Error = p.err.Error()
+		} else if c.Counts && !e.Partial && v.plan.counts(c) {
+			v.count(ctx, c, p.Side, &e)
+		}
+		out.Entries = append(out.Entries, e)
+	}
+	out.Compare()
+	return out
+}
+
+func told(s contest.Sample, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return s.Note
+}
