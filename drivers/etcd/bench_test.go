@@ -24,7 +24,7 @@ func BenchmarkAcquire(b *testing.B) {
 func BenchmarkContended(b *testing.B) {
 	for _, programs := range []int{2, 8, 32} {
 		b.Run(fmt.Sprint(programs), func(b *testing.B) {
-			etcd := single.get(b)
+			etcd := single.Get(b)
 			ns := namespace(b)
 			var sessions []*session
 			for range programs {

@@ -81,7 +81,7 @@ func TestLateDeleteSparesTheNextNode(t *testing.T) {
 func TestNodeWrittenOverByAnOperator(t *testing.T) {
 	timing := defaultTiming
 	timing.feeds.verify, timing.feeds.tick = 50*time.Millisecond, 5*time.Millisecond
-	etcd := single.get(t)
+	etcd := single.Get(t)
 	f := startOn(t, etcd.ClientConfig(), etcd.ClientConfig(), timing)
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")

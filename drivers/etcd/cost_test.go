@@ -28,7 +28,7 @@ type sent = map[string]int
 func TestRoundTrips(t *testing.T) {
 	timing := defaultTiming
 	timing.feeds.linger = patience
-	f := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), timing)
+	f := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), timing)
 	s, other := f.open(time.Minute), f.open(time.Minute)
 	var n driver.Node
 	wantSent(t, "create", f.tap.during(func() { n = f.create(s, "d", "0") }), sent{"Txn": 1})
@@ -79,7 +79,7 @@ func TestRoundTrips(t *testing.T) {
 func TestOneReadSettlesAllWaits(t *testing.T) {
 	timing := defaultTiming
 	timing.feeds.answer = patience // however long it takes until all wait
-	f := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), timing)
+	f := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), timing)
 	s := f.open(time.Minute)
 	var nodes []driver.Node
 	for i := range 20 {
@@ -132,7 +132,7 @@ func openWatches(t testing.TB, m *testserver.EtcdMember) int {
 
 func TestThousandWaitsAreOneWatch(t *testing.T) {
 	f := start(t)
-	member := single.get(t).Member(0)
+	member := single.Get(t).Member(0)
 	eventually(t, "no watches of earlier tests", func() bool { return openWatches(t, member) == 0 })
 	s, other := f.open(time.Minute), f.open(time.Minute)
 	const many = 1000
@@ -215,7 +215,7 @@ func TestWaitAnyOfManyCostsNoGoroutines(t *testing.T) {
 // Watches of many directories share a stream, and go with their waits.
 func TestManyDirectoriesShareAStream(t *testing.T) {
 	f := start(t)
-	member := single.get(t).Member(0)
+	member := single.Get(t).Member(0)
 	eventually(t, "no watches of earlier tests", func() bool { return openWatches(t, member) == 0 })
 	s := f.open(time.Minute)
 	const many = 50

@@ -25,7 +25,9 @@
 // asks for the fence as well. The fence exists only once it was moved.
 //
 // Waits share one watch for each directory, of deletions only, and all watches
-// of a connection share a stream. A watch begins at the present and never in
+// of a connection share a stream. Where a session has few of many nodes, most of
+// what such a watch tells would be of no use to it; there a wait for one node has a
+// watch of its own, which ends with it. A watch begins at the present and never in
 // the past, which the server would serve from a list that it works off ten
 // times a second: waits would end 100 ms late. Whether a node was gone before
 // its watch began is told by the revisions, or else by one read for all waits.
@@ -50,7 +52,9 @@
 //	open or close a session            1
 //	wait                               0; 1 read if anything at all was written in
 //	                                   the store between the list and the watch's
-//	                                   beginning, but not while the watch is open
+//	                                   beginning, but not while the watch is open;
+//	                                   where there are 12 nodes for each of ours,
+//	                                   always a watch, and mostly a read
 //	observe                            1 read, and 1 every half minute; a change
 //	                                   is 1 message of the server's
 //	keep a session                     1 message every third of the TTL, which is

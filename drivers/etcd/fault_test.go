@@ -27,7 +27,7 @@ func swift() timing {
 // throughProxy connects to the shared server over a link that a test can break.
 func throughProxy(t *testing.T, timing timing) (*fixture, *netfault.Proxy) {
 	t.Helper()
-	etcd := single.get(t)
+	etcd := single.Get(t)
 	proxy, err := netfault.New(strings.TrimPrefix(etcd.Member(0).Endpoint(), "http://"))
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })
@@ -76,7 +76,7 @@ var everyCall = map[string]func(ctx context.Context, c driver.Conn, s driver.Ses
 
 // B1, E1: the server is frozen and stays so until every call has returned.
 func TestFrozenServer(t *testing.T) {
-	member := single.get(t).Member(0)
+	member := single.Get(t).Member(0)
 	f := start(t)
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")

@@ -16,7 +16,8 @@ import (
 // saw a node alive at since or later has nothing to ask the store. For others,
 // and for all after the watch was broken, a read tells.
 type feed struct {
-	watch // while it is open, since and gone are complete
+	watch      // while it is open, since and gone are complete
+	dir   span // of which the watch's is all, or a part
 
 	since uint64 // see above
 	gone  map[string]uint64
@@ -66,8 +67,8 @@ func (w *wait) tell(o outcome) {
 	}
 }
 
-func newFeed(s span) *feed {
-	return &feed{watch: watch{span: s, deletions: true}, gone: make(map[string]uint64), waits: make(map[string][]*target)}
+func newFeed(s, dir span) *feed {
+	return &feed{watch: watch{span: s, deletions: true}, dir: dir, gone: make(map[string]uint64), waits: make(map[string][]*target)}
 }
 
 // wanted implements subject: a feed outlives its last wait by linger.

@@ -10,7 +10,10 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-func testFeed() *feed { return newFeed(keyspace("ns").dir("d")) }
+func testFeed() *feed {
+	dir := keyspace("ns").dir("d")
+	return newFeed(dir, dir)
+}
 
 // leased is a node of the lease given, made at token and seen at seen.
 func leased(lease int64, token, seen uint64) driver.Node {

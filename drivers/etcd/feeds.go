@@ -32,8 +32,8 @@ var defaultFeedTiming = feedTiming{
 // feeds are the feeds of a connection, for those who wait, and its views, for
 // those who observe. All their watches share one stream, so that a wait costs
 // neither a goroutine nor a stream; the stream is open while there are any. A
-// feed is for a range of keys. At present that is always a directory, whatever
-// number of its nodes is waited for. A view is one observer's.
+// feed is for a range of keys: a directory, whatever number of its nodes is waited
+// for, or a single key in a crowded one. A view is one observer's.
 type feeds struct {
 	conn   *conn
 	client pb.WatchClient
@@ -48,6 +48,7 @@ type feeds struct {
 	closed  bool
 	serving bool // the goroutine that owns the stream runs
 	all     map[span]*feed
+	crowds  map[span]time.Time // directories that were found crowded, and when last
 	views   map[*view]struct{}
 	link    link // the state of the stream
 }
@@ -59,22 +60,55 @@ func newFeeds(c *conn, client pb.WatchClient, t feedTiming) *feeds {
 		timing: t,
 		wake:   make(chan struct{}, 1),
 		all:    make(map[span]*feed),
+		crowds: make(map[span]time.Time),
 		views:  make(map[*view]struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(c.ctx)
 	return h
 }
 
-// join makes w wait on the feed that covers its nodes.
-func (h *feeds) join(o op, s span, w *wait) error {
+// Where a connection has few of many nodes, most of what a watch of the directory
+// tells is of no use to it, and each deletion is told to everybody. Then the next
+// in line costs less if it watches a single key, though that takes two messages
+// and often a read for each wait.
+const (
+	crowd     = 12          // nodes for each of the connection's own
+	crowdedAs = time.Minute // how long that is remembered
+)
+
+// counted takes note of how many nodes a directory has, and of how many of them
+// are ours.
+func (h *feeds) counted(dir span, all, ours int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if all > crowd*max(ours, 1) {
+		h.crowds[dir] = time.Now()
+	} else {
+		delete(h.crowds, dir)
+	}
+}
+
+// crowded reports whether a directory was found crowded. The caller holds the
+// lock.
+func (h *feeds) crowded(dir span) bool {
+	_, yes := h.crowds[dir]
+	return yes
+}
+
+// join makes w wait on the feed that covers its nodes, which are in dir.
+func (h *feeds) join(o op, dir span, w *wait) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return failed(o, driver.ErrClosed, nil)
 	}
+	s := dir
+	if key := w.targets[0].key; len(w.targets) == 1 && h.crowded(dir) {
+		s = span{from: key, to: key + "\x00"}
+	}
 	f := h.all[s]
 	if f == nil {
-		f = newFeed(s)
+		f = newFeed(s, dir)
 		f.ctx = h.ctx
 		h.all[s] = f
 		h.add(f)
@@ -100,8 +134,14 @@ func (h *feeds) add(s subject) {
 func (h *feeds) leave(w *wait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if w.feed != nil {
-		w.feed.leave(w, time.Now())
+	f := w.feed
+	if f == nil {
+		return
+	}
+	f.leave(w, time.Now())
+	if f.waiting == 0 && h.has(f) && (f.span != f.dir || h.crowded(f.dir)) {
+		h.remove(f)
+		h.poke()
 	}
 }
 

@@ -2,104 +2,45 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
 	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
-// patience bounds what must happen. It is reached only by what is broken.
-const patience = 30 * time.Second
+// What the tests of all drivers say often.
+const patience = drivertest.Patience
+
+var (
+	within       = drivertest.Within
+	must         = drivertest.Must
+	wantIs       = drivertest.WantIs
+	eventually   = drivertest.Eventually
+	waiting      = drivertest.Waiting
+	pendingStill = drivertest.PendingStill
+)
+
+func receive[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	return drivertest.Receive(t, what, c)
+}
 
 // The servers that all tests of the package share, each started when first
 // asked for. Tests keep apart by their namespaces.
 var (
-	single = shared{opts: testserver.EtcdOptions{}}
-	triple = shared{opts: testserver.EtcdOptions{Members: 3}}
+	single = drivertest.Share(testserver.NewEtcd, testserver.EtcdOptions{})
+	triple = drivertest.Share(testserver.NewEtcd, testserver.EtcdOptions{Members: 3})
 )
 
-type shared struct {
-	opts testserver.EtcdOptions
-	once sync.Once
-	etcd *testserver.Etcd
-	err  error
-}
-
-func (s *shared) get(t testing.TB) *testserver.Etcd {
-	t.Helper()
-	s.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-		defer cancel()
-		s.etcd, s.err = testserver.NewEtcd(ctx, s.opts)
-	})
-	if s.err != nil {
-		t.Fatal(s.err)
-	}
-	return s.etcd
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, s := range []*shared{&single, &triple} {
-		if s.etcd == nil {
-			continue
-		}
-		if err := s.etcd.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantIs(t testing.TB, err error, want ...error) {
-	t.Helper()
-	for _, w := range want {
-		if !errors.Is(err, w) {
-			t.Fatalf("got the error %v; want one that is %q", err, w)
-		}
-	}
-}
-
-// eventually polls what sends no event.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
+func TestMain(m *testing.M) { drivertest.Main(m, single, triple) }
 
 func namespace(t testing.TB) string {
 	return "test/" + strings.ReplaceAll(t.Name(), "/", ".") + fmt.Sprintf(".%d", time.Now().UnixNano())
@@ -128,7 +69,7 @@ type fixture struct {
 // start connects to the shared server.
 func start(t testing.TB) *fixture {
 	t.Helper()
-	return startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), defaultTiming)
+	return startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), defaultTiming)
 }
 
 // startOn connects with a client of config, and sees that nothing is left when
@@ -207,34 +148,6 @@ func (f *fixture) hasLease(id int64) bool {
 	resp, err := f.admin.TimeToLive(within(f.t), clientv3.LeaseID(id))
 	must(f.t, err)
 	return resp.TTL > 0
-}
-
-// waiting runs a wait and returns its outcome when it comes.
-func waiting(ctx context.Context, s driver.Session, n driver.Node) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- s.WaitDelete(ctx, n) }()
-	return done
-}
-
-func receive[T any](t testing.TB, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("not within %v: %s", patience, what)
-		panic("unreachable")
-	}
-}
-
-// pendingStill fails if a wait has ended.
-func pendingStill(t testing.TB, done <-chan error) {
-	t.Helper()
-	select {
-	case err := <-done:
-		t.Fatalf("the wait has ended, with %v", err)
-	default:
-	}
 }
 
 // eventuallyOpen waits until the feed of a directory is open and has no wait in

@@ -140,7 +140,7 @@ func (l lossy) RecvMsg(m any) error {
 func TestLostDeletion(t *testing.T) {
 	timing := defaultTiming
 	timing.feeds.verify, timing.feeds.tick = 100*time.Millisecond, 10*time.Millisecond
-	etcd := single.get(t)
+	etcd := single.Get(t)
 	config := etcd.ClientConfig()
 	config.DialOptions = []grpc.DialOption{grpc.WithChainStreamInterceptor(
 		func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {

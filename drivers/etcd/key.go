@@ -30,8 +30,16 @@ func formatLease(lease int64) string { return fmt.Sprintf("%0*x", hexDigits, lea
 // parseLease is the reverse of formatLease, and takes nothing that formatLease
 // does not make: each node has one name.
 func parseLease(s string) (lease int64, ok bool) {
+	if len(s) != hexDigits {
+		return 0, false
+	}
+	for i := range len(s) { // digits and small letters
+		if c := s[i]; c < '0' || c > 'f' || '9' < c && c < 'a' {
+			return 0, false
+		}
+	}
 	lease, err := strconv.ParseInt(s, 16, 64)
-	return lease, err == nil && lease > 0 && formatLease(lease) == s
+	return lease, err == nil && lease > 0
 }
 
 func (k keyspace) node(dir string, lease int64, id string) string {

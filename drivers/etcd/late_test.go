@@ -213,7 +213,7 @@ func TestLateCreateAfterTheSessionsEnd(t *testing.T) {
 func TestSessionsEndEndsItsCalls(t *testing.T) {
 	timing := defaultTiming
 	timing.attempt = 10 * patience // nothing else is to end the call
-	f := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), timing)
+	f := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), timing)
 	s := f.open(10 * patience)
 	held, _ := f.hold()
 	done := make(chan error, 1)

@@ -79,6 +79,11 @@ func watchRequest(w *watch) *pb.WatchRequest {
 func (h *feeds) age(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for dir, found := range h.crowds {
+		if now.Sub(found) > crowdedAs {
+			delete(h.crowds, dir)
+		}
+	}
 	for s := range h.subjects() {
 		w := s.state()
 		switch {

@@ -34,7 +34,7 @@ func follower(t *testing.T, etcd *testserver.Etcd) int {
 }
 
 func TestMemberFails(t *testing.T) {
-	etcd := triple.get(t)
+	etcd := triple.Get(t)
 	faults := map[string]struct {
 		fail, mend func(m *testserver.EtcdMember) error
 	}{
@@ -88,7 +88,7 @@ func (f *fixture) deleteKey(key string) {
 // A member that has lost the others ends the watch, and serves it again when
 // they are back.
 func TestMemberWithoutALeader(t *testing.T) {
-	etcd := triple.get(t)
+	etcd := triple.Get(t)
 	must(t, etcd.WaitHealthy(within(t)))
 	alone := follower(t, etcd)
 	f, _ := atFirstOn(t, etcd, alone, defaultTiming)
@@ -125,7 +125,7 @@ func TestMemberWithoutALeader(t *testing.T) {
 // window, in 3.7.3 too). Nothing on this side can prevent that. What must not
 // happen is that the session goes on without its lease.
 func TestLeaderFrozenBeyondTheTTL(t *testing.T) {
-	etcd := triple.get(t)
+	etcd := triple.Get(t)
 	must(t, etcd.WaitHealthy(within(t)))
 	leader, err := etcd.Leader(within(t))
 	must(t, err)

@@ -47,10 +47,10 @@ func TestWatchEndsWithTheConnection(t *testing.T) {
 // V4: the sessions of the connection cannot be ended in the store, which takes
 // Close a while. The watches do not wait for that.
 func TestWatchEndsWhenCloseBegins(t *testing.T) {
-	member := single.get(t).Member(0)
+	member := single.Get(t).Member(0)
 	timing := defaultTiming
 	timing.parting = patience
-	f := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), timing)
+	f := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), timing)
 	f.open(time.Minute)
 	o := observing(t, f.conn, "d")
 	o.next("")
@@ -73,8 +73,8 @@ func TestWatchEndsWhenCloseBegins(t *testing.T) {
 func TestWatchLeavesNothing(t *testing.T) {
 	timing := defaultTiming
 	timing.feeds.tick = 2 * patience // nothing is left to the clock
-	f := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), timing)
-	member := single.get(t).Member(0)
+	f := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), timing)
+	member := single.Get(t).Member(0)
 	eventually(t, "no watches of earlier tests", func() bool { return openWatches(t, member) == 0 })
 	const many = 20
 	var all []*observation
@@ -112,7 +112,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 // Watches that end before they have begun.
 func TestWatchesThatEndEarly(t *testing.T) {
 	f := start(t)
-	member := single.get(t).Member(0)
+	member := single.Get(t).Member(0)
 	eventually(t, "no watches of earlier tests", func() bool { return openWatches(t, member) == 0 })
 	for i := range 50 {
 		ctx, cancel := context.WithTimeout(within(t), time.Duration(i)*100*time.Microsecond)
@@ -130,7 +130,7 @@ func TestWatchesThatEndEarly(t *testing.T) {
 func TestWatchNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	f, proxy := throughProxy(t, swift())
-	direct := startOn(t, single.get(t).ClientConfig(), single.get(t).ClientConfig(), defaultTiming)
+	direct := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), defaultTiming)
 	direct.keyspace = f.keyspace
 	s := direct.open(time.Minute)
 	n := direct.create(s, "d", "0")

@@ -146,7 +146,7 @@ func TestWatchThatIsCanceledByACompaction(t *testing.T) {
 func TestWatchThatLosesEvents(t *testing.T) {
 	timing := defaultTiming
 	timing.feeds.verify, timing.feeds.tick = 100*time.Millisecond, 10*time.Millisecond
-	etcd := single.get(t)
+	etcd := single.Get(t)
 	config := etcd.ClientConfig()
 	config.DialOptions = []grpc.DialOption{grpc.WithChainStreamInterceptor(
 		func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -167,7 +167,7 @@ func TestWatchThatLosesEvents(t *testing.T) {
 
 // V3
 func TestWatchWhenAMemberFails(t *testing.T) {
-	etcd := triple.get(t)
+	etcd := triple.Get(t)
 	faults := map[string]struct {
 		fail, mend func(m *testserver.EtcdMember) error
 	}{

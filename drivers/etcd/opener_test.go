@@ -65,8 +65,8 @@ func use(t *testing.T, target driver.Target) {
 }
 
 func TestOpen(t *testing.T) {
-	use(t, targetOf(t, single.get(t)))
-	use(t, targetOf(t, triple.get(t)))
+	use(t, targetOf(t, single.Get(t)))
+	use(t, targetOf(t, triple.Get(t)))
 }
 
 // silent is an address that accepts connections and says nothing.
@@ -170,7 +170,7 @@ func TestCapsAgreeWithTheInterfaces(t *testing.T) {
 // The program closes its client too early.
 func TestClientClosedUnderneath(t *testing.T) {
 	t.Parallel()
-	etcd := single.get(t)
+	etcd := single.Get(t)
 	client, err := clientv3.New(etcd.ClientConfig())
 	must(t, err)
 	c, err := New(client, namespace(t), nil)
@@ -190,7 +190,7 @@ func TestClientClosedUnderneath(t *testing.T) {
 }
 
 func TestNewUsesTheDefaultNamespace(t *testing.T) {
-	etcd := single.get(t)
+	etcd := single.Get(t)
 	client := newClient(t, etcd.ClientConfig())
 	_, err := New(client, "a//b", nil)
 	wantIs(t, err, driver.ErrInvalid)

@@ -49,7 +49,7 @@ func TestContendedQueue(t *testing.T) {
 	)
 	f := start(t)
 	for range 3 {
-		c := newConn(newClient(t, single.get(t).ClientConfig()), string(f.keyspace), nil, defaultTiming)
+		c := newConn(newClient(t, single.Get(t).ClientConfig()), string(f.keyspace), nil, defaultTiming)
 		s, err := c.OpenSession(within(t), time.Minute)
 		must(t, err)
 		for slot := range 4 {
@@ -100,7 +100,7 @@ func contend(t *testing.T, s *session, id string, holders *atomic.Int32, mu *syn
 
 // N1: what a connection of Open has used is gone when Close returns.
 func TestNothingIsLeft(t *testing.T) {
-	etcd := single.get(t)
+	etcd := single.Get(t)
 	member := etcd.Member(0)
 	admin := newClient(t, etcd.ClientConfig())
 	eventually(t, "no watches of earlier tests", func() bool { return openWatches(t, member) == 0 })
