@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"conformance/internal/broken":  {"conformance/internal/subject", "coord", "coord/driver", "internal/queue", "recipes"},
 	"internal/recipetest":          {"internal/queue", "coord", "coord/driver", "drivers/mem"},
 	"internal/testserver":          {"internal/testserver"},
+	"internal/drivertest":          {"internal/report", "conformance", "coord/driver"},
 	"internal/report":              {"internal/report"},
 	"internal/storetest":           {},
 	"examples":                     {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},

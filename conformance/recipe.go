@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -99,16 +98,6 @@ func (t *Trial) granted(a *attempt, what string) *mutex.Held {
 	return a.held
 }
 
-// failed waits for the Lock to fail in the way given.
-func (t *Trial) failed(a *attempt, what string, want error) {
-	if !t.within(t.patience(), a.over) {
-		t.Fatalf("%s: Lock does not return; want an error that Is %q", what, want)
-	}
-	if !errors.Is(a.err, want) {
-		t.Fatalf("%s: Lock returned the error %s; want one that Is %q", what, errorOf(a.err), want)
-	}
-}
-
 // stillWaits wants a Lock not to have returned, which the look at the line that
 // precedes it makes more than a guess.
 func (t *Trial) stillWaits(a *attempt, what string) {
@@ -130,16 +119,4 @@ func (t *Trial) line(n int) (nodes []driver.Node) {
 		return nil
 	})
 	return nodes
-}
-
-// lost wants a hold to have ended for a reason.
-func (t *Trial) lost(h *mutex.Held, what string, why error) {
-	if !t.within(t.patience()+t.h.TTL, h.Done()) {
-		t.Fatalf("%s: the hold's Done does not close", what)
-	}
-	for _, err := range []error{h.Err(), context.Cause(h.Context())} {
-		if !errors.Is(err, coord.ErrNotHeld) || !errors.Is(err, why) {
-			t.Fatalf("%s: the hold ended with %s; want ErrNotHeld and %q", what, errorOf(err), why)
-		}
-	}
 }

@@ -4,69 +4,110 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
-// electionDir is where the candidates of a trial stand.
-const electionDir = "election:" + name
+// electionOf makes the election of a name.
+type electionOf func(c *coord.Client, name string) subject.Electing
 
-// electionRules are the promises of the election to those who stand in it. What
-// it shows to those who follow is in recipe_election_observe.go.
-func electionRules() []Rule {
+// poll is a trial of an election.
+type poll struct {
+	arena
+	open electionOf
+}
+
+// check makes a check of a case of the election's own.
+func (open electionOf) check(f func(poll)) func(*Trial) {
+	return func(t *Trial) { f(poll{arena{t, "election"}, open}) }
+}
+
+// frozen makes a case of each direction.
+func (open electionOf) frozen(what string, f func(poll, func(Link))) []Case {
+	all := perDirection(func(t *Trial, fault func(Link)) { open.check(func(t poll) { f(t, fault) })(t) })
+	for i := range all {
+		all[i].Name = caseName(what, all[i].Name)
+	}
+	return all
+}
+
+// contests are two candidates.
+func (open electionOf) contests() contests {
+	want := func(c *coord.Client, name string) subject.Want { return open(c, name).Want([]byte("v")) }
+	return contests{{kind: "election", first: want, second: want}}
+}
+
+// electionRules are the promises of the election.
+func electionRules(open electionOf) []Rule {
+	return slices.Concat(
+		electionStandRules(open),
+		electionProclaimRules(open),
+		electionObserverRules(open),
+		electionFaultRules(open),
+		electionRunRules(open),
+		electionLineRules(open),
+	)
+}
+
+// electionStandRules are the promises of the election to those who stand in it.
+// What it shows to those who follow is in recipe_election_observe.go.
+func electionStandRules(open electionOf) []Rule {
 	return []Rule{
 		{
 			ID:    "K1",
 			Text:  "One leads, and candidates are elected in the order in which they came, with rising tokens.",
-			Cases: []Case{{Name: "of one process and of several", Check: electsInOrder}},
+			Cases: []Case{{Name: "of one process and of several", Check: open.check(electsInOrder)}},
 		},
 		{
 			ID:   "K2",
 			Text: "TryCampaign does not wait, and leaves no candidate when it fails.",
 			Cases: []Case{
-				{Name: "led by another", Check: tryCampaignLeavesNothing},
+				{Name: "led by another", Check: open.check(tryCampaignLeavesNothing)},
 			},
 		},
 		{
 			ID:    "K3",
 			Text:  "The leader and the candidates are listed with who they are and their values, and no leader where there is none.",
-			Cases: []Case{{Name: "from a third client", Check: candidatesShow}},
+			Cases: []Case{{Name: "from a third client", Check: open.check(candidatesShow)}},
 		},
 		{
-			ID:    "K4",
-			Text:  "Whoever is asked to step down hears of it, and loses nothing.",
-			Cases: []Case{{Name: "a leader", Check: revokesLeader}},
+			ID:   "K4",
+			Text: "Whoever is asked to step down hears of it, who asked and why, and loses nothing.",
+			Cases: append(open.contests().revocation(),
+				Case{Name: "what it has proclaimed stays", Check: open.check(revokesLeader)}),
 		},
 	}
 }
 
 // campaign is a Campaign under way.
 type campaign struct {
-	l    *election.Leadership
+	l    subject.Leadership
 	err  error
 	over <-chan struct{}
 }
 
 // standing begins a Campaign and returns when it is in line as the one that makes
 // it line entries long.
-func (t *Trial) standing(ctx context.Context, c *coord.Client, value string, line int) *campaign {
+func (t poll) standing(ctx context.Context, c *coord.Client, value string, line int) *campaign {
 	s := t.stand(ctx, c, value)
 	t.candidates(line)
 	return s
 }
 
 // stand begins a Campaign.
-func (t *Trial) stand(ctx context.Context, c *coord.Client, value string) *campaign {
+func (t poll) stand(ctx context.Context, c *coord.Client, value string) *campaign {
 	s := &campaign{}
-	s.over = t.Go(func() { s.l, s.err = election.New(c, name).Campaign(ctx, []byte(value)) })
+	s.over = t.Go(func() { s.l, s.err = t.open(c, name).Campaign(ctx, []byte(value)) })
 	return s
 }
 
 // elect campaigns where nobody is in the way.
-func (t *Trial) elect(c *coord.Client, value string) *election.Leadership {
-	l, err := election.New(c, name).Campaign(t.ctx, []byte(value))
+func (t poll) elect(c *coord.Client, value string) subject.Leadership {
+	l, err := t.open(c, name).Campaign(t.ctx, []byte(value))
 	if err != nil {
 		t.Fatalf("Campaign: %v", err)
 	}
@@ -74,7 +115,7 @@ func (t *Trial) elect(c *coord.Client, value string) *election.Leadership {
 }
 
 // elected waits for the Campaign to succeed.
-func (t *Trial) elected(s *campaign, what string) *election.Leadership {
+func (t poll) elected(s *campaign, what string) subject.Leadership {
 	if !t.within(t.patience()+t.h.Expiry, s.over) {
 		t.Fatalf("%s: Campaign does not return", what)
 	}
@@ -84,50 +125,32 @@ func (t *Trial) elected(s *campaign, what string) *election.Leadership {
 	return s.l
 }
 
-// notElected waits for the Campaign to fail in the way given.
-func (t *Trial) notElected(s *campaign, what string, want error) {
-	if !t.within(t.patience(), s.over) {
-		t.Fatalf("%s: Campaign does not return; want an error that Is %q", what, want)
-	}
-	if !errors.Is(s.err, want) {
-		t.Fatalf("%s: Campaign returned the error %s; want one that Is %q", what, errorOf(s.err), want)
-	}
-}
-
 // stillStands wants a Campaign not to have returned.
-func (t *Trial) stillStands(s *campaign, what string) {
+func (t poll) stillStands(s *campaign, what string) {
 	if ended(s.over) {
 		t.Fatalf("%s: Campaign has returned %v, %s; want it blocked", what, s.l, errorOf(s.err))
 	}
 }
 
-func (t *Trial) resign(l *election.Leadership) {
-	if err := l.Resign(t.ctx); err != nil {
+func (t poll) resign(l subject.Leadership) {
+	if err := l.Release(t.ctx); err != nil {
 		t.Fatalf("Resign: %v", err)
 	}
 }
 
-func (t *Trial) proclaim(l *election.Leadership, value string) {
+func (t poll) proclaim(l subject.Leadership, value string) {
 	if err := l.Proclaim(t.ctx, []byte(value)); err != nil {
 		t.Fatalf("Proclaim: %v", err)
 	}
 }
 
 // candidates waits until a third client sees n of them, the leader included.
-func (t *Trial) candidates(n int) (nodes []driver.Node) {
-	t.Eventually(t.patience(), func() error {
-		if nodes = t.Nodes(electionDir); len(nodes) != n {
-			return fmt.Errorf("the election has %d entries; want %d", len(nodes), n)
-		}
-		return nil
-	})
-	return nodes
-}
+func (t poll) candidates(n int) []driver.Node { return t.entries(n) }
 
 // leads returns nil if the client is shown a leader with this value.
-func (t *Trial) leads(c *coord.Client, value string) func() error {
+func (t poll) leads(c *coord.Client, value string) func() error {
 	return func() error {
-		got, err := election.New(c, name).Leader(t.ctx)
+		got, err := t.open(c, name).Leader(t.ctx)
 		if err != nil || string(got.Value) != value {
 			return fmt.Errorf("the leader shows as %q, %s; want %q", got.Value, errorOf(err), value)
 		}
@@ -136,7 +159,7 @@ func (t *Trial) leads(c *coord.Client, value string) func() error {
 }
 
 // deposed wants a leadership to have ended for a reason.
-func (t *Trial) deposed(l *election.Leadership, what string, why error) {
+func (t poll) deposed(l subject.Leadership, what string, why error) {
 	if !t.within(t.patience()+t.h.TTL, l.Done()) {
 		t.Fatalf("%s: the leadership's Done does not close", what)
 	}
@@ -147,7 +170,7 @@ func (t *Trial) deposed(l *election.Leadership, what string, why error) {
 	}
 }
 
-func electsInOrder(t *Trial) {
+func electsInOrder(t poll) {
 	a, b, c := t.Client(), t.Client(), t.Client()
 	l := t.elect(a, "first")
 	var line []*campaign
@@ -173,30 +196,31 @@ func electsInOrder(t *Trial) {
 	t.candidates(0)
 }
 
-func tryCampaignLeavesNothing(t *Trial) {
+func tryCampaignLeavesNothing(t poll) {
 	a, b := t.Client(), t.Client()
-	l, err := election.New(a, name).TryCampaign(t.ctx, nil)
+	l, err := t.open(a, name).TryCampaign(t.ctx, nil)
 	if err != nil {
 		t.Fatalf("TryCampaign where nobody leads: %v", err)
 	}
 	for range 5 {
-		if _, err := election.New(b, name).TryCampaign(t.ctx, nil); !errors.Is(err, coord.ErrBusy) {
+		if _, err := t.open(b, name).TryCampaign(t.ctx, nil); !errors.Is(err, coord.ErrBusy) {
 			t.Fatalf("TryCampaign where somebody leads: %s; want ErrBusy", errorOf(err))
 		}
 	}
-	t.candidates(1)
+	t.settles(func() error { t.candidates(1); return nil })
 	t.resign(l)
 	t.resign(t.elect(b, ""))
+	t.empty()
 }
 
-func candidatesShow(t *Trial) {
+func candidatesShow(t poll) {
 	a, b, third := t.Client(), t.Client(), t.Client()
-	if _, err := election.New(third, name).Leader(t.ctx); !errors.Is(err, election.ErrNoLeader) {
+	if _, err := t.open(third, name).Leader(t.ctx); !errors.Is(err, election.ErrNoLeader) {
 		t.Fatalf("Leader where nobody stands returned %s; want ErrNoLeader", errorOf(err))
 	}
 	l := t.elect(a, "a\nof two lines")
 	s := t.standing(t.ctx, b, "b", 2)
-	all, err := election.New(third, name).Candidates(t.ctx)
+	all, err := t.open(third, name).Candidates(t.ctx)
 	if err != nil || len(all.Holders) != 1 || len(all.Waiters) != 1 {
 		t.Fatalf("Candidates: %+v, %s; want a leader and a candidate", all, errorOf(err))
 	}
@@ -215,11 +239,11 @@ func candidatesShow(t *Trial) {
 	t.resign(t.elected(s, "the candidate"))
 }
 
-func revokesLeader(t *Trial) {
+func revokesLeader(t poll) {
 	l := t.elect(t.Client(), "v")
 	operator := t.Client()
 	var err error
-	asked := t.Go(func() { err = election.New(operator, name).Revoke(t.ctx, l.Token(), "maintenance") })
+	asked := t.Go(func() { err = t.open(operator, name).Revoke(t.ctx, l.Token(), "maintenance") })
 	if r, err := l.Revoked(t.ctx); err != nil || r.Reason != "maintenance" {
 		t.Fatalf("Revoked returned %+v, %s", r, errorOf(err))
 	}

@@ -8,49 +8,50 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
 // electionObserverRules are the promises of the election to those who follow.
-func electionObserverRules() []Rule {
+func electionObserverRules(open electionOf) []Rule {
 	return []Rule{
 		{
 			ID:   "K7",
 			Text: "Observers are shown every change that lasts, a vacancy between two leaders, and never an older leader after a newer one.",
 			Cases: []Case{
-				{Name: "leaders resign", Check: func(t *Trial) { observersFollow(t, func(l *election.Leadership) { t.resign(l) }) }},
-				{Name: "leaders' sessions end", Needs: NeedExpire, Check: func(t *Trial) {
-					observersFollow(t, func(l *election.Leadership) { t.expire(l.Session().Driver()) })
-				}},
-				{Name: "leaders are removed", Needs: NeedRemoveNode, Check: func(t *Trial) {
-					observersFollow(t, func(*election.Leadership) { t.removeNode(t.Nodes(electionDir)[0]) })
-				}},
-				{Name: "in quick succession", Check: observersInAHurry},
+				{Name: "leaders resign", Check: open.check(func(t poll) { observersFollow(t, func(l subject.Leadership) { t.resign(l) }) })},
+				{Name: "leaders' sessions end", Needs: NeedExpire, Check: open.check(func(t poll) {
+					observersFollow(t, func(l subject.Leadership) { t.expire(l.Session().Driver()) })
+				})},
+				{Name: "leaders are removed", Needs: NeedRemoveNode, Check: open.check(func(t poll) {
+					observersFollow(t, func(subject.Leadership) { t.removeNode(t.Nodes(t.dir())[0]) })
+				})},
+				{Name: "in quick succession", Check: open.check(observersInAHurry)},
 			},
 		},
 		{
 			ID:   "K8",
 			Text: "Observing survives broken connections, compacted history and a removed directory.",
 			Cases: []Case{
-				{Name: "connections reset", Needs: NeedLink, Check: func(t *Trial) {
+				{Name: "connections reset", Needs: NeedLink, Check: open.check(func(t poll) {
 					observersSurvive(t, func(l Link, missed func()) { missed(); l.DropConnections() })
-				}},
-				{Name: "cut off", Needs: NeedLink, Check: func(t *Trial) {
+				})},
+				{Name: "cut off", Needs: NeedLink, Check: open.check(func(t poll) {
 					observersSurvive(t, func(l Link, missed func()) { l.Cut(); missed(); t.heal(l) })
-				}},
-				{Name: "cut off while history is compacted", Needs: NeedLink | NeedCompact, Check: func(t *Trial) {
+				})},
+				{Name: "cut off while history is compacted", Needs: NeedLink | NeedCompact, Check: open.check(func(t poll) {
 					observersSurvive(t, func(l Link, missed func()) { l.Cut(); missed(); t.compact(); t.heal(l) })
-				}},
-				{Name: "directory removed", Needs: NeedLink | NeedRemoveDir, Check: func(t *Trial) {
-					observersSurvive(t, func(_ Link, missed func()) { missed(); t.removeDir(electionDir) })
-				}},
+				})},
+				{Name: "directory removed", Needs: NeedLink | NeedRemoveDir, Check: open.check(func(t poll) {
+					observersSurvive(t, func(_ Link, missed func()) { missed(); t.removeDir(t.dir()) })
+				})},
 			},
 		},
 		{
 			ID:    "K9",
 			Text:  "Observing ends with the error that says why, and leaves nothing.",
-			Cases: []Case{{Name: "ctx ended, client closed, loop left", Check: observingEnds}},
+			Cases: []Case{{Name: "ctx ended, client closed, loop left", Check: open.check(observingEnds)}},
 		},
 	}
 }
@@ -63,10 +64,10 @@ type follower struct {
 	over <-chan struct{}
 }
 
-func (t *Trial) follow(ctx context.Context, c *coord.Client) *follower {
+func (t poll) follow(ctx context.Context, c *coord.Client) *follower {
 	o := &follower{}
 	o.over = t.Go(func() {
-		for one, err := range election.New(c, name).Observe(ctx) {
+		for one, err := range t.open(c, name).Observe(ctx) {
 			o.mu.Lock()
 			if o.err = err; err == nil {
 				o.seen = append(o.seen, one)
@@ -79,7 +80,7 @@ func (t *Trial) follow(ctx context.Context, c *coord.Client) *follower {
 
 // followers are as many as the recipes' promises are made for: 50, on ten
 // clients.
-func (t *Trial) followers() (all []*follower) {
+func (t poll) followers() (all []*follower) {
 	for range 10 {
 		c := t.Client()
 		for range 5 {
@@ -91,7 +92,7 @@ func (t *Trial) followers() (all []*follower) {
 
 // shown waits until every observer was last shown what is in words, a value or
 // "-" for a vacancy.
-func (t *Trial) shown(all []*follower, last string) {
+func (t poll) shown(all []*follower, last string) {
 	t.Eventually(t.patience()+t.h.Expiry, func() error {
 		for i, o := range all {
 			if words := o.words(); len(words) == 0 || words[len(words)-1] != last {
@@ -137,7 +138,7 @@ func (o *follower) possible() error {
 	return nil
 }
 
-func (t *Trial) allPossible(all []*follower) {
+func (t poll) allPossible(all []*follower) {
 	for i, o := range all {
 		if err := o.possible(); err != nil {
 			t.Fatalf("observer %d: %v: %s", i, err, strings.Join(o.words(), " "))
@@ -147,7 +148,7 @@ func (t *Trial) allPossible(all []*follower) {
 
 // observersFollow changes one thing after the other, each when the one before was
 // seen: then nothing may be left out.
-func observersFollow(t *Trial, end func(*election.Leadership)) {
+func observersFollow(t poll, end func(subject.Leadership)) {
 	all := t.followers()
 	t.shown(all, "-")
 	want := []string{"-"}
@@ -178,7 +179,7 @@ func observersFollow(t *Trial, end func(*election.Leadership)) {
 	t.resign(l)
 }
 
-func observersInAHurry(t *Trial) {
+func observersInAHurry(t poll) {
 	all := t.followers()
 	clients := []*coord.Client{t.Client(), t.Client(), t.Client()}
 	for i := range 10 {
@@ -195,7 +196,7 @@ func observersInAHurry(t *Trial) {
 
 // observersSurvive breaks what lies between an observer and the store. missed is
 // what goes on meanwhile.
-func observersSurvive(t *Trial, fault func(l Link, missed func())) {
+func observersSurvive(t poll, fault func(l Link, missed func())) {
 	a, b := t.Client(), t.Client()
 	c, link := t.ClientOverLink()
 	all := []*follower{t.follow(t.ctx, c), t.follow(t.ctx, c)}
@@ -208,13 +209,13 @@ func observersSurvive(t *Trial, fault func(l Link, missed func())) {
 			l = t.elected(next, "the next in line")
 			t.proclaim(l, fmt.Sprint("b", round))
 		})
-		_ = l.Resign(t.ctx) // unless it was removed
+		_ = l.Release(t.ctx) // unless it was removed
 		t.shown(all, "-")
 		t.allPossible(all)
 	}
 }
 
-func observingEnds(t *Trial) {
+func observingEnds(t poll) {
 	l := t.elect(t.Client(), "v")
 	c := t.Client()
 	ctx, cancel := context.WithCancel(t.ctx)
@@ -225,7 +226,7 @@ func observingEnds(t *Trial) {
 	if !t.within(t.patience(), first.over) || !errors.Is(first.err, context.Canceled) {
 		t.Fatalf("Observe ended with %s; want its ctx's error", errorOf(first.err))
 	}
-	for one, err := range election.New(c, name).Observe(t.ctx) {
+	for one, err := range t.open(c, name).Observe(t.ctx) {
 		if err != nil || string(one.Leader.Value) != "v" {
 			t.Fatalf("Observe shows %+v, %s first", one, errorOf(err))
 		}

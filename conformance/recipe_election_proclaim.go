@@ -4,37 +4,37 @@ import (
 	"context"
 	"errors"
 
+	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/recipes/election"
 )
 
 // electionProclaimRules are what a leader's values promise to those who read
 // them.
-func electionProclaimRules() []Rule {
+func electionProclaimRules(open electionOf) []Rule {
 	return []Rule{
 		{
 			ID:   "K5",
 			Text: "What is proclaimed counts only while its leader leads.",
 			Cases: []Case{
-				{Name: "resigned", Check: proclaimsNoMore(func(t *Trial, l *election.Leadership) { t.resign(l) })},
-				{Name: "lost", Needs: NeedExpire, Check: proclaimsNoMore(func(t *Trial, l *election.Leadership) { t.expire(l.Session().Driver()) })},
-				{Name: "removed", Needs: NeedRemoveNode, Check: proclaimsNoMore(func(t *Trial, _ *election.Leadership) { t.removeNode(t.candidates(1)[0]) })},
-				{Name: "resigned while the request is held", Needs: NeedLink | NeedHold, Check: proclaimsTooLate},
+				{Name: "resigned", Check: open.check(proclaimsNoMore(func(t poll, l subject.Leadership) { t.resign(l) }))},
+				{Name: "lost", Needs: NeedExpire, Check: open.check(proclaimsNoMore(func(t poll, l subject.Leadership) { t.expire(l.Session().Driver()) }))},
+				{Name: "removed", Needs: NeedRemoveNode, Check: open.check(proclaimsNoMore(func(t poll, _ subject.Leadership) { t.removeNode(t.candidates(1)[0]) }))},
+				{Name: "resigned while the request is held", Needs: NeedLink | NeedHold, Check: open.check(proclaimsTooLate)},
 			},
 		},
 		{
 			ID:   "K6",
 			Text: "A value never comes back once a later one was proclaimed.",
 			Cases: []Case{
-				{Name: "replies lost", Needs: NeedLink, Check: proclaimsAgain},
-				{Name: "given up while the request is held", Needs: NeedLink | NeedHold, Check: proclaimOvertaken},
+				{Name: "replies lost", Needs: NeedLink, Check: open.check(proclaimsAgain)},
+				{Name: "given up while the request is held", Needs: NeedLink | NeedHold, Check: open.check(proclaimOvertaken)},
 			},
 		},
 	}
 }
 
-func proclaimsNoMore(end func(*Trial, *election.Leadership)) func(*Trial) {
-	return func(t *Trial) {
+func proclaimsNoMore(end func(poll, subject.Leadership)) func(poll) {
+	return func(t poll) {
 		l := t.elect(t.Client(), "old")
 		end(t, l)
 		next := t.elect(t.Client(), "new")
@@ -48,7 +48,7 @@ func proclaimsNoMore(end func(*Trial, *election.Leadership)) func(*Trial) {
 
 // proclaimsTooLate lets a Proclaim land when its leader has resigned and stands
 // again, perhaps in the same slot.
-func proclaimsTooLate(t *Trial) {
+func proclaimsTooLate(t poll) {
 	c, link := t.ClientOverLink()
 	l := t.elect(c, "old")
 	release := t.h.Hold(link)
@@ -60,7 +60,7 @@ func proclaimsTooLate(t *Trial) {
 	t.resign(next)
 }
 
-func proclaimsAgain(t *Trial) {
+func proclaimsAgain(t poll) {
 	c, link := t.ClientOverLink()
 	l := t.elect(c, "0")
 	link.DropReplies()
@@ -71,7 +71,7 @@ func proclaimsAgain(t *Trial) {
 	t.resign(l)
 }
 
-func proclaimOvertaken(t *Trial) {
+func proclaimOvertaken(t poll) {
 	c, link := t.ClientOverLink()
 	l := t.elect(c, "0")
 	release := t.h.Hold(link)

@@ -3,30 +3,32 @@ package conformance
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 
-	"github.com/coordkit/coordkit/recipes/election"
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
 )
 
 // electionRunRules are the promises of Run to services.
-func electionRunRules() []Rule {
+func electionRunRules(open electionOf) []Rule {
 	return []Rule{
 		{
 			ID:   "K18",
 			Text: "Run campaigns again after a loss, runs no two functions at a time, and resigns only after its function.",
 			Cases: []Case{
-				{Name: "ended by the store", Needs: NeedExpire, Check: runsAgain},
-				{Name: "a function that does not heed its ctx", Check: runResignsLast},
+				{Name: "ended by the store", Needs: NeedExpire, Check: open.check(runsAgain)},
+				{Name: "a function that does not heed its ctx", Check: open.check(runResignsLast)},
+				{Name: "a function that outlives its leadership", Needs: NeedExpire, Check: open.check(runsOne)},
+				{Name: "a function that panics", Check: open.check(runResignsAfterPanic)},
 			},
 		},
 	}
 }
 
 // runsAgain has two Runs on each of two clients, whose sessions the store ends.
-func runsAgain(t *Trial) {
-	var mu sync.Mutex
-	inside := make([]int, 2)
-	terms := make(chan *election.Leadership)
+func runsAgain(t poll) {
+	inside := make([]atomic.Int32, 2)
+	terms := make(chan subject.Leadership)
 	ctx, stop := context.WithCancel(t.ctx)
 	defer stop()
 	var all []<-chan struct{}
@@ -34,21 +36,16 @@ func runsAgain(t *Trial) {
 		c := t.Client()
 		for range 2 {
 			all = append(all, t.Go(func() {
-				err := election.New(c, name).Run(ctx, nil, func(ctx context.Context, l *election.Leadership) error {
-					mu.Lock()
-					inside[i]++
-					if inside[i] > 1 {
+				err := t.open(c, name).Run(ctx, nil, func(ctx context.Context, l subject.Leadership) error {
+					if inside[i].Add(1) > 1 {
 						t.decide(Failed, "two functions run at a time on one client")
 					}
-					mu.Unlock()
+					defer inside[i].Add(-1)
 					select {
 					case terms <- l:
 					case <-ctx.Done():
 					}
 					<-ctx.Done()
-					mu.Lock()
-					defer mu.Unlock()
-					inside[i]--
 					return nil
 				}, nil)
 				if !errors.Is(err, context.Canceled) {
@@ -73,34 +70,107 @@ func runsAgain(t *Trial) {
 	}
 }
 
-func runResignsLast(t *Trial) {
-	ctx, stop := context.WithCancel(t.ctx)
-	defer stop()
-	inside, leave := make(chan *election.Leadership, 1), make(chan struct{})
-	c := t.Client()
-	run := t.Go(func() {
-		_ = election.New(c, name).Run(ctx, nil, func(_ context.Context, l *election.Leadership) error {
-			inside <- l
+// service is a function for Run that goes on until it is let go, whatever becomes
+// of its leadership.
+type service struct {
+	begun  chan subject.Leadership
+	leave  chan struct{}
+	inside atomic.Int32
+}
+
+func newService() *service {
+	return &service{begun: make(chan subject.Leadership, 10), leave: make(chan struct{})}
+}
+
+// runs begins a Run of the service.
+func (s *service) runs(t poll, ctx context.Context, c *coord.Client) (over <-chan struct{}) {
+	return t.Go(func() {
+		_ = t.open(c, name).Run(ctx, nil, func(_ context.Context, l subject.Leadership) error {
+			if s.inside.Add(1) > 1 {
+				t.decide(Failed, "two functions run at a time on one client")
+			}
+			defer s.inside.Add(-1)
+			s.begun <- l
 			select { // it heeds no ctx but the trial's
-			case <-leave:
+			case <-s.leave:
 			case <-t.ctx.Done():
 			}
 			return nil
 		}, nil)
 	})
-	var l *election.Leadership
+}
+
+// begins waits for the function to run.
+func (s *service) begins(t poll, what string) subject.Leadership {
 	select {
-	case l = <-inside:
-	case <-run:
-		t.Fatalf("Run has returned and run nothing")
+	case l := <-s.begun:
+		return l
+	case <-t.ctx.Done():
+		t.Fatalf("%s: its function does not run", what)
+		return nil
 	}
+}
+
+func runResignsLast(t poll) {
+	ctx, stop := context.WithCancel(t.ctx)
+	defer stop()
+	s := newService()
+	run := s.runs(t, ctx, t.Client())
+	l := s.begins(t, "Run")
 	next := t.standing(t.ctx, t.Client(), "", 2)
 	stop()
 	t.settles(func() error { t.candidates(2); return l.Err() })
 	t.stillStands(next, "the next in line, while the function runs")
-	close(leave)
+	close(s.leave)
 	t.resign(t.elected(next, "the next in line"))
 	if !t.within(t.patience(), run) {
 		t.Fatalf("Run does not return")
 	}
+}
+
+// runsOne has a second Run on the client of a function that goes on when its
+// leadership is lost. Elected, it must not run its function, and must not keep
+// others from leading.
+func runsOne(t poll) {
+	ctx, stop := context.WithCancel(t.ctx)
+	defer stop()
+	c, other := t.Client(), t.Client()
+	s := newService()
+	first := s.runs(t, ctx, c)
+	l := s.begins(t, "the first Run")
+	second := s.runs(t, ctx, c)
+	t.candidates(2)
+	between := t.standing(t.ctx, other, "", 3)
+	t.expire(l.Session().Driver())
+	b := t.elected(between, "the candidate of another client")
+	t.candidates(2) // the second Run stands again
+	t.resign(b)
+	t.candidates(0) // it was elected, and lets others lead
+	b = t.elect(other, "")
+	t.settles(func() error { t.candidates(1); return b.Err() }) // it waits for the function before it stands again
+	if len(s.begun) > 0 || s.inside.Load() != 1 {
+		t.Fatalf("%d functions run; want the one whose leadership was lost", s.inside.Load())
+	}
+	close(s.leave)
+	t.resign(b)
+	s.begins(t, "a Run, once the function has returned")
+	stop()
+	for _, run := range []<-chan struct{}{first, second} {
+		if !t.within(t.patience(), run) {
+			t.Fatalf("Run does not return")
+		}
+	}
+}
+
+func runResignsAfterPanic(t poll) {
+	oops := errors.New("oops")
+	var thrown any
+	func() {
+		defer func() { thrown = recover() }()
+		_ = t.open(t.Client(), name).Run(t.ctx, nil, func(context.Context, subject.Leadership) error { panic(oops) }, nil)
+	}()
+	if thrown != oops {
+		t.Fatalf("Run turned a panic with %q into %v", oops, thrown)
+	}
+	t.empty()
 }

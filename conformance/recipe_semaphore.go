@@ -35,7 +35,7 @@ func (open semaphoreOf) contests() contests {
 
 // semaphoreRules are the promises of the semaphore to those who use it.
 func semaphoreRules(open semaphoreOf) []Rule {
-	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open))
+	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open), semaphoreChangeRules(open))
 }
 
 // semaphoreOrderRules are about who comes in when.
@@ -131,7 +131,7 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 				{Name: "raised", Check: open.check(semRaise)},
 				{Name: "lowered", Check: open.check(semLower)},
 				{Name: "the last change counts", Check: open.check(semLastChange)},
-				{Name: "outlives who made it", Check: open.check(semOutlives)},
+				{Name: "several at once", Check: open.check(semChangesAtOnce)},
 			},
 		},
 		{
@@ -186,11 +186,9 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 			),
 		},
 		{
-			ID:   "P18",
-			Text: "Every call ends with its ctx while the link is frozen.",
-			Cases: append(cs.frozen(contestCtx), perDirection(func(t *Trial, fault func(Link)) {
-				open.check(func(t sem) { semLimitCtx(t, fault) })(t)
-			})...),
+			ID:    "P18",
+			Text:  "Every call ends with its ctx while the link is frozen.",
+			Cases: append(cs.frozen(contestCtx), open.limitFrozen()...),
 		},
 		{
 			ID:   "P19",

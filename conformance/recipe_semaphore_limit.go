@@ -142,25 +142,6 @@ func semLastChange(t sem) {
 	t.inUse(sb, 7, 0)
 }
 
-// semOutlives: who has seen the change carries it on.
-func semOutlives(t sem) {
-	a, b := t.Client(), t.Client()
-	t.set(t.open(a, name, 1), 3)
-	sb := t.open(b, name, 1)
-	h := t.take(sb.Want(1))
-	t.release(h)
-	h = t.take(sb.Want(1)) // which it has said so of from the start
-	if err := a.Close(t.ctx); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
-	t.entries(1)
-	t.inUse(t.open(t.Client(), name, 1), 3, 1)
-	h1 := t.take(t.want(t.Client(), 2, 1))
-	t.release(h, h1)
-	t.release(t.take(sb.Want(3))) // remembered by the value, with nobody in line
-	t.empty()
-}
-
 func semLimitCtx(t sem, fault func(Link)) {
 	c, l := t.ClientOverLink()
 	s := t.open(c, name, 3)
@@ -170,4 +151,15 @@ func semLimitCtx(t sem, fault func(Link)) {
 		{"SetLimit", func(ctx context.Context) error { return s.SetLimit(ctx, 2) }},
 		{"Limit", func(ctx context.Context) error { _, _, err := s.Limit(ctx); return err }},
 	})
+}
+
+// limitFrozen are the cases of the calls about the limit.
+func (open semaphoreOf) limitFrozen() []Case {
+	cases := perDirection(func(t *Trial, fault func(Link)) {
+		open.check(func(t sem) { semLimitCtx(t, fault) })(t)
+	})
+	for i := range cases {
+		cases[i].Name = caseName("the limit", cases[i].Name) // a name is a namespace
+	}
+	return cases
 }

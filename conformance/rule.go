@@ -46,15 +46,10 @@ func Rules() []Rule { return slices.Concat(DriverRules(), RecipeRules()) }
 func RecipeRules() []Rule {
 	return slices.Concat(
 		mutexRules(),
-		mutexFaultRules(),
-		mutexRevocation(subject.Mutex),
+		mutexContestRules(subject.Mutex),
 		rwlockRules(subject.RWLock),
 		semaphoreRules(subject.Semaphore),
-		electionRules(),
-		electionProclaimRules(),
-		electionObserverRules(),
-		electionFaultRules(),
-		electionRunRules(),
+		electionRules(subject.Election),
 	)
 }
 

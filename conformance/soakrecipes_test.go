@@ -92,7 +92,7 @@ func TestSoakFindsBrokenRecipes(t *testing.T) {
 		for _, b := range append(brokenRules(), brokenSteps()...) {
 			t.Run(b.name, func(t *testing.T) {
 				t.Parallel()
-				n, v := soaked(t, sound, func(o *soak.Options) { o.Recipes = []soak.Recipe{b.recipe()} })
+				n, v := soaked(t, attempts(), sound, func(o *soak.Options) { o.Recipes = []soak.Recipe{b.recipe()} })
 				if v.Text == "" {
 					t.Errorf("%d runs have not seen it: %s", n, b.doc)
 				}

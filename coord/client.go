@@ -29,6 +29,10 @@ type Client struct {
 	opening chan struct{}
 	shared  *Session // guarded by opening
 
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	work sync.WaitGroup // what Go started
+
 	mu       sync.Mutex
 	closed   bool
 	sessions map[*Session]struct{} // all that Close has to close
@@ -57,7 +61,7 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &Client{
+	client := &Client{
 		conn:     conn,
 		ttl:      time.Duration(c.SessionTTL),
 		owner:    owner,
@@ -65,7 +69,9 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 		hubs:     newHubs(conn, log),
 		opening:  make(chan struct{}, 1),
 		sessions: make(map[*Session]struct{}),
-	}, nil
+	}
+	client.life, client.end = context.WithCancel(context.Background())
+	return client, nil
 }
 
 // Session returns the session that the client's recipes share, and opens one
@@ -172,6 +178,20 @@ func (c *Client) Local(key any, make func() any) any {
 	return v
 }
 
+// Go runs fn in a goroutine that Close waits for. fn returns promptly when its ctx
+// ends, which it does with Close. Go reports false, and does not run fn, if the
+// client is closed. It is for authors of recipes, for what outlives a session;
+// what does not is for Session.Go.
+func (c *Client) Go(fn func(ctx context.Context)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.work.Go(func() { fn(c.life) })
+	return true
+}
+
 // Logger returns the client's logger, for authors of recipes.
 func (c *Client) Logger() *zap.Logger { return c.log }
 
@@ -185,8 +205,9 @@ func (c *Client) Close(ctx context.Context) error {
 	c.closed = true
 	sessions := slices.Collect(maps.Keys(c.sessions))
 	c.mu.Unlock()
+	c.end() // first of all, so that nothing is acquired again
 	for _, s := range sessions {
-		s.tellHolders() // first, so that who watches something for a hold finds it over
+		s.tellHolders() // before the watches end, so that who watches something for a hold finds it over
 	}
 	c.hubs.close()
 
@@ -196,6 +217,7 @@ func (c *Client) Close(ctx context.Context) error {
 		wg.Go(func() { errs[i] = s.Close(ctx) })
 	}
 	wg.Wait()
+	c.work.Wait() // all of it ends with c.life
 	return errors.Join(append(errs, c.closeConn(ctx))...)
 }
 

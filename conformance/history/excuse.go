@@ -15,15 +15,21 @@ type excuse struct {
 	void bool          // it was not done
 }
 
-// Removing says that the entry of an object with that token is about to be
-// removed by an operator: its hold does not count any more. done is called when
-// that has been tried.
-func (h *History) Removing(object string, token uint64) (done func(error)) {
+// Removing says that the entry of an object with that token, which belongs to a
+// session, is about to be removed by an operator: its hold does not count any
+// more. done is called when that has been tried.
+//
+// An operator removes what has the name that he has seen, which the session may
+// have given to a later entry by then. So no hold of the session counts of those
+// that were called for until done; that it is told of is judged of the token
+// alone.
+func (h *History) Removing(object string, token uint64, session string) (done func(error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := new(excuse)
 	o := h.object(object)
-	o.removing[token] = e
+	o.removing[token], o.hit[session] = e, e
+	o.operators++
 	o.lastRemoved = time.Since(h.start)
 	h.add(object, "", "an operator removes the entry with token %d of %s", token, object)
 	return func(err error) { h.excuseDone(e, o, "removed the entry", err) }
@@ -38,6 +44,7 @@ func (h *History) RemovingAll(object string) (done func(error)) {
 	e := new(excuse)
 	o := h.object(object)
 	o.removals++
+	o.operators++
 	for op := range h.open {
 		if op.name == object {
 			op.unjudged = true
@@ -80,6 +87,7 @@ func (h *History) excuseDone(e *excuse, o *object, what string, err error) {
 	e.done, e.void, e.at = true, err != nil, time.Since(h.start)
 	name := ""
 	if o != nil {
+		o.operators--
 		o.lastRemoved = e.at
 		name = o.name
 	}
@@ -156,7 +164,8 @@ func (op *Op) justify(what string, err error) {
 	case errors.Is(err, coord.ErrRemoved):
 		// When the store has ended a session and cannot be asked why the entry
 		// is gone, it counts as removed.
-		cause = cause || h.object(op.name).lastRemoved >= op.called || h.troubled(op.client, now-2*h.o.TTL, now) > 0
+		o := h.object(op.name)
+		cause = cause || o.operators > 0 || o.lastRemoved >= op.called || h.troubled(op.client, now-2*h.o.TTL, now) > 0
 	case errors.Is(err, coord.ErrClosed):
 		known, cause = h.closing[op.client], true
 	default:

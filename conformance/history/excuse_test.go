@@ -13,26 +13,53 @@ var excuses = []tale{
 	{"an operator's removal", "", func(s story) {
 		a, b := s.call("A"), s.call("B")
 		s.grant(a, 1)
-		s.Removing("x", 1)(nil)
+		s.Removing("x", 1, "A")(nil)
 		s.grant(b, 2)
 	}},
 	{"a removal of somebody else's", "was told nothing", func(s story) {
 		a, b := s.call("A"), s.call("B")
 		s.grant(a, 1)
-		s.Removing("x", 7)(nil)
+		s.Removing("x", 7, "C")(nil)
 		s.grant(b, 2)
+	}},
+	{"a removal that hits the next entry of that name", "", func(s story) {
+		a := s.call("A")
+		s.grant(a, 1)
+		release(a)
+		done := s.Removing("x", 1, "A")
+		a, b := s.call("A"), s.call("B")
+		done(nil)
+		s.grant(a, 2)
+		s.grant(b, 3)
+		pass(ttl + 2*late)
+		release(a)
+	}},
+	{"a removal that is under way when it is told", "", func(s story) {
+		a := s.call("A")
+		done := s.Removing("x", 1, "A")
+		pass(late)
+		s.call("A").Failed(coord.ErrRemoved, nil, 0)
+		a.Failed(coord.ErrRemoved, nil, 0)
+		done(nil)
+	}},
+	{"an entry later than the removal", "was told nothing", func(s story) {
+		s.Removing("x", 1, "A")(nil)
+		pass(late)
+		a, b := s.call("A"), s.call("B")
+		s.grant(a, 2)
+		s.grant(b, 3)
 	}},
 	{"a removal that nobody tells of", "an operator removed its entry", func(s story) {
 		a := s.call("A")
 		s.grant(a, 1)
-		s.Removing("x", 1)(nil)
+		s.Removing("x", 1, "A")(nil)
 		pass(ttl + 2*late)
 		release(a)
 	}},
 	{"a removal that was none", "", func(s story) {
 		a := s.call("A")
 		s.grant(a, 1)
-		s.Removing("x", 1)(errors.New("no such entry"))
+		s.Removing("x", 1, "A")(errors.New("no such entry"))
 		pass(ttl + 2*late)
 		release(a)
 	}},
@@ -40,7 +67,7 @@ var excuses = []tale{
 		a := s.call("A")
 		s.grant(a, 1)
 		over := s.Trouble("A", "link cut")
-		s.Removing("x", 1)(nil)
+		s.Removing("x", 1, "A")(nil)
 		pass(ttl + 2*late)
 		over()
 		release(a)
@@ -105,7 +132,7 @@ var excuses = []tale{
 	}},
 	{"a place that an operator removed", "", func(s story) {
 		a := s.call("A")
-		s.Removing("x", 1)(nil)
+		s.Removing("x", 1, "A")(nil)
 		a.Failed(coord.ErrRemoved, nil, 0)
 	}},
 	{"an error of its own", "for a reason that it should not", func(s story) {

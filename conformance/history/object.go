@@ -15,7 +15,9 @@ type object struct {
 	watched []watching
 
 	removing    map[uint64]*excuse // entries, by token
+	hit         map[string]*excuse // sessions: the last removal of an entry of theirs
 	removals    int                // of the whole line, under way
+	operators   int                // removals of entries or the line, under way
 	lastRemoved time.Duration      // when an entry or the line was; negative if never
 }
 
@@ -24,7 +26,7 @@ func (h *History) object(name string) *object {
 	if o == nil {
 		o = &object{
 			h: h, name: name, holds: make(map[*Op]struct{}), tokens: make(map[uint64]*Op),
-			removing: make(map[uint64]*excuse), lastRemoved: -1, said: make(map[string]said),
+			removing: make(map[uint64]*excuse), hit: make(map[string]*excuse), lastRemoved: -1, said: make(map[string]said),
 		}
 		h.objects[name] = o
 	}
@@ -63,10 +65,11 @@ func (o *object) counts(op *Op) bool {
 	switch {
 	case op.unjudged || op.hold.Context().Err() != nil:
 		return false
-	case o.removing[op.token] != nil || o.h.ending[op.session] != nil || o.h.killed[op.client]:
+	case o.h.ending[op.session] != nil || o.h.killed[op.client]:
 		return false
 	}
-	return true
+	e := o.hit[op.session]
+	return e == nil || e.done && op.called > e.at
 }
 
 // judge judges a grant.

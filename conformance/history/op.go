@@ -138,7 +138,7 @@ func (op *Op) Undisturbed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o := h.object(op.name)
-	return o.counts(op) && o.lastRemoved < op.grantedAt
+	return o.counts(op) && o.operators == 0 && o.lastRemoved < op.grantedAt
 }
 
 // Releasing records that the hold is about to be released, or was seen to be

@@ -130,8 +130,8 @@ func (r *run) expire(ctx context.Context, rng *rand.Rand, _ time.Duration) error
 	return err
 }
 
-// remove removes an entry as an operator would: one that he has seen in the
-// line.
+// remove removes an entry as an operator would: by its name, which he has seen in
+// the line.
 func (r *run) remove(ctx context.Context, rng *rand.Rand, _ time.Duration) error {
 	recipe := r.o.Recipes[rng.IntN(len(r.o.Recipes))]
 	c, err := recipe.Contenders(ctx, r.clients[rng.IntN(len(r.clients))].Client)
@@ -149,7 +149,7 @@ func (r *run) remove(ctx context.Context, rng *rand.Rand, _ time.Duration) error
 			token = one.Token // that of its holds, which may be another
 		}
 	}
-	done := r.history.Removing(recipe.Name, token)
+	done := r.history.Removing(recipe.Name, token, n.Session)
 	err = r.h.RemoveNode(ctx, r.ns, n)
 	done(err)
 	return err

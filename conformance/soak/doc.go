@@ -18,7 +18,8 @@
 // A run consists of rounds. In each, every worker of every client acquires,
 // keeps for a while and releases, again and again, whatever it chooses of the
 // recipes; some calls are bounded by a deadline, some do not wait, and some wait
-// for as long as it takes. Meanwhile one fault follows another: a link is
+// for as long as it takes. Who holds a mutex enters it again, now and then while it
+// is unlocked, and is asked to let go. Meanwhile one fault follows another: a link is
 // frozen, slow, cut, loses replies or delivers a request late; a client is
 // killed and comes back, or closes its session or itself while in use; the store
 // ends a session; an operator removes an entry or a whole line; and what else

@@ -36,7 +36,10 @@ func mutexRecipe() Recipe {
 				if inner.Token() != hold.Token() {
 					return nil, fmt.Errorf("entering it again gave token %d", inner.Token())
 				}
-				return nil, inner.Unlock(ctx)
+				if err := inner.Unlock(ctx); err != nil {
+					return nil, err
+				}
+				return nil, asked(ctx, the(hold.Session().Client()), hold.(mutexHold))
 			},
 		}},
 		Contenders: func(ctx context.Context, c *coord.Client) (coord.Contenders, error) { return the(c).Contenders(ctx) },
@@ -45,4 +48,44 @@ func mutexRecipe() Recipe {
 
 type mutexHold struct{ *mutex.Held }
 
-func (h mutexHold) Release(ctx context.Context) error { return h.Unlock(ctx) }
+// Release unlocks, now and then while somebody who runs under the hold enters it
+// again.
+func (h mutexHold) Release(ctx context.Context) error {
+	if h.Token()%4 != 0 {
+		return h.Unlock(ctx)
+	}
+	entered := make(chan struct{})
+	go func() {
+		defer close(entered)
+		if inner, err := mutex.New(h.Session().Client(), lineName).Lock(h.Context()); err == nil {
+			_ = inner.Unlock(ctx) // if it is not confirmed it goes on in the background
+		}
+	}()
+	err := h.Unlock(ctx)
+	<-entered // at once: the context that it enters with has ended
+	return err
+}
+
+// asked now and then has a holder asked to let go, which it hears if nothing is in
+// the way, and does not heed.
+func asked(ctx context.Context, m *mutex.Mutex, h mutexHold) error {
+	if h.Token()%8 != 0 {
+		return nil
+	}
+	const reason = "a soak"
+	asking, withdraw := context.WithCancel(ctx)
+	withdrawn := make(chan struct{})
+	go func() {
+		defer close(withdrawn)
+		_ = m.Revoke(asking, h.Token(), reason) // it is withdrawn
+	}()
+	brief, cancel := context.WithTimeout(ctx, briefly)
+	r, err := h.Revoked(brief)
+	cancel()
+	withdraw()
+	<-withdrawn
+	if err == nil && r.Reason != reason {
+		return fmt.Errorf("it is asked to let go for the reason %q", r.Reason)
+	}
+	return nil
+}

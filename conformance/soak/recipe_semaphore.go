@@ -22,8 +22,8 @@ func semaphoreRecipe() Recipe {
 }
 
 // The limits of a semaphore whose limit changes. Which of them is in force at a
-// time nobody can tell for sure, since what is known of the last change may be
-// lost with those who know it. So the highest is what must not be exceeded, and
+// time nobody can tell for sure, since a change is gone for a while with the
+// session of who keeps it. So the highest is what must not be exceeded, and
 // nobody wants more than the lowest.
 var (
 	limits = []int{3, 4, 6}
@@ -33,7 +33,7 @@ var (
 func resizedRecipe() Recipe {
 	const name = lineName + " resized"
 	type key struct{}
-	the := func(c *coord.Client) *semaphore.Semaphore { // which has a memory
+	the := func(c *coord.Client) *semaphore.Semaphore { // which ends the change before
 		return c.Local(key{}, func() any { return semaphore.New(c, name, limits[0]) }).(*semaphore.Semaphore)
 	}
 	r := semaphoreOf("semaphore, resized", name, limits[len(limits)-1], the, few,
@@ -45,7 +45,7 @@ func resizedRecipe() Recipe {
 			op.Note("sets the limit of %s to %d", name, limit)
 			return nil, ignoreTransient(the(hold.Session().Client()).SetLimit(ctx, limit))
 		})
-	// The notice of a change stays as long as the session.
+	// The notice of a change stays as long as the client, or until the next.
 	r.Stays = func(n driver.Node) bool { return strings.HasPrefix(n.ID, "l") }
 	return r
 }

@@ -2,7 +2,9 @@ package soak
 
 import (
 	"context"
+	"errors"
 
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -32,8 +34,20 @@ func (r *run) serveAll(ctx context.Context) {
 	}
 }
 
-// serve acquires and releases.
+// serve acquires and releases. A fault may have cost the client its session
+// without its knowing until now: then it tries again, with another one. The
+// history judges of each loss whether there was a cause.
 func (r *run) serve(ctx context.Context, c *client, recipe Recipe, want Want) error {
+	for {
+		err := r.serveOnce(ctx, c, recipe, want)
+		if !errors.Is(err, coord.ErrSessionLost) || ctx.Err() != nil || r.broken() {
+			return err
+		}
+		Pause(ctx, r.h.TTL/20) // no busy loop where no session lasts
+	}
+}
+
+func (r *run) serveOnce(ctx context.Context, c *client, recipe Recipe, want Want) error {
 	op := r.history.Call(c.name, recipe.Name, want.Kind, want.Permits)
 	hold, err := want.Acquire(ctx, c.Client, op)
 	if err != nil {

@@ -71,6 +71,9 @@ const (
 	CapListNames
 	// CapWaitFirst: of nodes deleted together WaitAny returns the first.
 	CapWaitFirst
+	// CapWaitBoth: WaitAny for one's own node and another's costs the store no more
+	// than WaitDelete for the other's.
+	CapWaitBoth
 	// CapWatch: the connection implements Watcher.
 	CapWatch
 	// CapShared: other processes see the same store. A program that must not
@@ -88,6 +91,7 @@ var capNames = []struct {
 	{CapWaitAny, "wait-any"},
 	{CapListNames, "list-names"},
 	{CapWaitFirst, "wait-first"},
+	{CapWaitBoth, "wait-both"},
 	{CapWatch, "watch"},
 	{CapShared, "shared"},
 	{CapDurable, "durable"},

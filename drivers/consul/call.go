@@ -20,6 +20,7 @@ type op struct {
 	name, key string
 	write     bool            // it changes something in the store
 	urgent    bool            // it does not wait for others to get an answer
+	keeping   bool            // it opens the first session or keeps one, see transport
 	limit     time.Duration   // of each attempt
 	life      context.Context // of the session, or else of the connection: calls end with it
 }
@@ -61,6 +62,9 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, *agen
 	silent := time.AfterFunc(o.limit/4, func() { c.agents.giveUp(a) })
 	defer silent.Stop()
 	traced, sent := trace(attempt)
+	if o.keeping {
+		traced = keeping(traced)
+	}
 	err := request(traced, a)
 	if err == nil {
 		return nil

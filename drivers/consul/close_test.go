@@ -81,7 +81,7 @@ func TestCloseWaitsForSessionsClosing(t *testing.T) {
 
 // Whatever is under way, Close leaves nothing, and everything ends.
 func TestCloseAtAnyPoint(t *testing.T) {
-	consul := single.get(t)
+	consul := single.Get(t)
 	for round := range 10 {
 		f := startOn(t, consul, defaultTiming)
 		ctx := within(t)

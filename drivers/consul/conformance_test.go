@@ -14,7 +14,7 @@ import (
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/report"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -189,38 +189,23 @@ func (w *world) harness(name string, ttl time.Duration, badTTL ...time.Duration)
 // through among them, or three servers to elect a leader anew.
 const suiteTTL = 5 * time.Second
 
-// allPassed wants every rule verified and none broken.
-func allPassed(t *testing.T, found conformance.Report) {
-	for _, r := range found.Results {
-		if r.Status != conformance.Passed {
-			t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
-		}
-	}
-	var table strings.Builder
-	if _, err := found.WriteTo(&table); err != nil {
-		t.Fatal(err)
-	}
-	report.Show(t, "conformance of "+found.Harness, table.String())
-	report.Row(t, "rules that hold, by group", found.Harness, found.Groups())
-}
-
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, single.get(t))
-	allPassed(t, conformance.Run(t, w.harness("consul", suiteTTL, 999*time.Millisecond)))
+	w := newWorld(t, single.Get(t))
+	drivertest.Conforms(t, w.harness("consul", suiteTTL, 999*time.Millisecond))
 }
 
 func TestConformanceThreeServers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, triple.get(t))
-	allPassed(t, conformance.Run(t, w.harness("consul, three servers", suiteTTL, 999*time.Millisecond)))
+	w := newWorld(t, triple.Get(t))
+	drivertest.Conforms(t, w.harness("consul, three servers", suiteTTL, 999*time.Millisecond))
 }
 
 // With the TTL that Consul grants by default. Only the rules that are about
 // time are worth the time that this takes.
 func TestConformanceDefaultTTL(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, patient.get(t))
+	w := newWorld(t, patient.Get(t))
 	var rules []conformance.Rule
 	for _, r := range conformance.DriverRules() {
 		switch r.ID {
@@ -229,5 +214,5 @@ func TestConformanceDefaultTTL(t *testing.T) {
 		}
 	}
 	const ttl = 10 * time.Second
-	allPassed(t, conformance.RunWith(t, w.harness("consul, default TTL", ttl, ttl-time.Millisecond), conformance.Options{Rules: rules}))
+	drivertest.Conforms(t, w.harness("consul, default TTL", ttl, ttl-time.Millisecond), conformance.Options{Rules: rules})
 }

@@ -71,6 +71,7 @@ type conn struct {
 	agents  *agents
 	room    chan struct{} // holds one for each request under way
 	watches *watches
+	refresh func() // closes the idle HTTP connections by which sessions are kept; may be nil
 	release func() // closes the HTTP connections if they are ours; may be nil
 
 	ctx     context.Context // ends with the connection
@@ -113,7 +114,7 @@ func newConn(clients []*api.Client, namespace string, tenant tenant, log *zap.Lo
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWatch | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
 // List implements driver.Conn. The read is linearizable, hence L5: by default

@@ -117,7 +117,7 @@ func (f *fixture) cycle(s *session, dir string) (n driver.Node, took time.Durati
 // The tokens are the indexes of Raft's log: two entries make a cycle. What else
 // the server writes into its log is little.
 func TestRaftEntries(t *testing.T) {
-	f := startOn(t, standard.get(t), defaultTiming)
+	f := startOn(t, standard.Get(t), defaultTiming)
 	s := f.open(time.Minute)
 	const cycles = 500
 	first, _ := f.cycle(s, "d")
@@ -134,7 +134,7 @@ func TestRaftEntries(t *testing.T) {
 // quick as one that never was: deleted names stay in the store for a quarter of
 // an hour.
 func TestUsedLocksStayQuick(t *testing.T) {
-	f := startOn(t, standard.get(t), defaultTiming)
+	f := startOn(t, standard.Get(t), defaultTiming)
 	s := f.open(time.Minute)
 	var using sync.WaitGroup
 	for slot := range 8 { // at a time, so that it does not take that long

@@ -12,7 +12,7 @@ import (
 // With Consul's own limits a process may wait on any number of locks, and watch
 // them as well.
 func TestWaitingOnManyLocks(t *testing.T) {
-	f := startOn(t, standard.get(t), brief())
+	f := startOn(t, standard.Get(t), brief())
 	s, owner := f.open(time.Minute), f.open(time.Minute)
 	const many = 300
 	told := make(chan int, many)
@@ -73,7 +73,7 @@ func TestWaitingOnManyLocks(t *testing.T) {
 
 // A thousand goroutines queue up for one lock in one process.
 func TestThousandWaitsOnOneLock(t *testing.T) {
-	f := startOn(t, standard.get(t), brief())
+	f := startOn(t, standard.Get(t), brief())
 	s := f.open(time.Minute)
 	const many = 1000
 	nodes := make([]driver.Node, many)
@@ -106,7 +106,7 @@ func TestThousandWaitsOnOneLock(t *testing.T) {
 // A thousand wait in line for one lock, in two processes: it goes from one to
 // the next in order, and a cycle takes two entries of Raft's log.
 func TestThousandInLine(t *testing.T) {
-	consul := standard.get(t)
+	consul := standard.Get(t)
 	f, g := startOn(t, consul, defaultTiming), startOn(t, consul, defaultTiming)
 	g.keyspace = f.keyspace
 	sessions := []*session{f.open(time.Minute), g.open(time.Minute)}

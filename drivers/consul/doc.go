@@ -67,7 +67,10 @@
 // Calls take at most 12 connections at a time, all together no more than 64 for
 // each agent, of the 200 that an agent grants to a client's address by default
 // (http_max_conns_per_client). When an agent refuses one there are fewer
-// queries for a minute. With TLS all requests share a connection (HTTP/2).
+// queries for a minute. What keeps sessions has connections that
+// nothing else uses, of which one stays, so that a session is kept also when
+// other programs have taken all the rest. With TLS all requests share a
+// connection (HTTP/2).
 //
 // # What operators see
 //

@@ -1,25 +1,35 @@
 package consul
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/consul/api"
-	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
-// patience bounds what must happen. It is reached only by what is broken.
-const patience = 30 * time.Second
+// What the tests of all drivers say often.
+const patience = drivertest.Patience
+
+var (
+	within       = drivertest.Within
+	must         = drivertest.Must
+	wantIs       = drivertest.WantIs
+	eventually   = drivertest.Eventually
+	waiting      = drivertest.Waiting
+	pendingStill = drivertest.PendingStill
+)
+
+func receive[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	return drivertest.Receive(t, what, c)
+}
 
 // shortTTL is the TTL of sessions that are to run out.
 const shortTTL = 2 * time.Second
@@ -27,85 +37,15 @@ const shortTTL = 2 * time.Second
 // The servers that all tests of the package share, each started when first
 // asked for. Tests keep apart by their namespaces.
 var (
-	single = shared{opts: testserver.ConsulOptions{SessionTTLMin: time.Second}}
-	triple = shared{opts: testserver.ConsulOptions{Members: 3, SessionTTLMin: time.Second}}
+	single = drivertest.Share(testserver.NewConsul, testserver.ConsulOptions{SessionTTLMin: time.Second})
+	triple = drivertest.Share(testserver.NewConsul, testserver.ConsulOptions{Members: 3, SessionTTLMin: time.Second})
 	// patient grants no TTL below Consul's default.
-	patient = shared{opts: testserver.ConsulOptions{Dev: true}}
+	patient = drivertest.Share(testserver.NewConsul, testserver.ConsulOptions{Dev: true})
 	// standard is with the limits that Consul has by default.
-	standard = shared{opts: testserver.ConsulOptions{}}
+	standard = drivertest.Share(testserver.NewConsul, testserver.ConsulOptions{})
 )
 
-type shared struct {
-	opts   testserver.ConsulOptions
-	once   sync.Once
-	consul *testserver.Consul
-	err    error
-}
-
-func (s *shared) get(t testing.TB) *testserver.Consul {
-	t.Helper()
-	s.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
-		defer cancel()
-		s.consul, s.err = testserver.NewConsul(ctx, s.opts)
-	})
-	if s.err != nil {
-		t.Fatal(s.err)
-	}
-	return s.consul
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, s := range []*shared{&single, &triple, &patient, &standard} {
-		if s.consul == nil {
-			continue
-		}
-		if err := s.consul.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantIs(t testing.TB, err error, want ...error) {
-	t.Helper()
-	for _, w := range want {
-		if !errors.Is(err, w) {
-			t.Fatalf("got the error %v; want one that is %q", err, w)
-		}
-	}
-}
-
-// eventually polls what sends no event.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
+func TestMain(m *testing.M) { drivertest.Main(m, single, triple, patient, standard) }
 
 func namespace(t testing.TB) string {
 	return "test/" + strings.ReplaceAll(t.Name(), "/", ".") + fmt.Sprintf(".%d", time.Now().UnixNano())
@@ -132,7 +72,7 @@ type fixture struct {
 // start connects to the shared server.
 func start(t testing.TB) *fixture {
 	t.Helper()
-	return startOn(t, single.get(t), defaultTiming)
+	return startOn(t, single.Get(t), defaultTiming)
 }
 
 // startOn connects to the first server of a cluster, and sees that nothing is
@@ -215,34 +155,6 @@ func (f *fixture) remove(key string) {
 	f.t.Helper()
 	_, err := f.admin.KV().Delete(key, nil)
 	must(f.t, err)
-}
-
-// waiting runs a wait and returns its outcome when it comes.
-func waiting(ctx context.Context, s driver.Session, n driver.Node) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- s.WaitDelete(ctx, n) }()
-	return done
-}
-
-func receive[T any](t testing.TB, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("not within %v: %s", patience, what)
-		panic("unreachable")
-	}
-}
-
-// pendingStill fails if a wait has ended.
-func pendingStill(t testing.TB, done <-chan error) {
-	t.Helper()
-	select {
-	case err := <-done:
-		t.Fatalf("the wait has ended, with %v", err)
-	default:
-	}
 }
 
 // eventuallyWatched waits until so many queries wait at the agent.

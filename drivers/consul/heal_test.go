@@ -26,7 +26,7 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, group := overProxies(t, 1, brief())
-			owner := startOn(t, single.get(t), defaultTiming)
+			owner := startOn(t, single.Get(t), defaultTiming)
 			owner.keyspace = f.keyspace
 			s := owner.open(time.Minute)
 			n := owner.create(s, "d", "0")
@@ -51,7 +51,7 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 func TestWatchLeavesASilentAgent(t *testing.T) {
 	t.Parallel()
 	f, group := overProxies(t, 2, brief())
-	owner := startOn(t, single.get(t), defaultTiming)
+	owner := startOn(t, single.Get(t), defaultTiming)
 	owner.keyspace = f.keyspace
 	s := owner.open(time.Minute)
 	v := viewing(within(t), t, f.conn, "d")

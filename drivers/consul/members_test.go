@@ -19,7 +19,7 @@ import (
 // each of which can be broken.
 func overProxies(t *testing.T, ways int, timing timing) (*fixture, *netfault.Group) {
 	t.Helper()
-	consul := single.get(t)
+	consul := single.Get(t)
 	targets := make([]string, ways)
 	for i := range targets {
 		targets[i] = strings.TrimPrefix(consul.Member(0).Endpoint(), "http://")

@@ -39,6 +39,7 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 		return nil, failed(o, driver.ErrClosed, nil)
 	}
 	defer c.farther.Done()
+	o.keeping = c.keepsNone()
 	entry := &api.SessionEntry{
 		// By its name it is found again when the reply is lost.
 		Name:      fmt.Sprintf("%s %s", c.keyspace, strings.ToLower(rand.Text()[:12])),
@@ -71,6 +72,19 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 		return nil, s.Err()
 	}
 	return s, nil
+}
+
+// keepsNone reports whether there is no session. Then the opening of one makes the
+// connection by which it is kept: a new one, as one that was idle may be dead
+// without having told.
+func (c *conn) keepsNone() bool {
+	c.mu.Lock()
+	none := len(c.sessions) == 0
+	c.mu.Unlock()
+	if none && c.refresh != nil {
+		c.refresh()
+	}
+	return none
 }
 
 // granted finds the range in what a server says: "must be between

@@ -127,6 +127,6 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 		}
 	}
 	c := newConn(clients, t.Namespace, in, t.Logger, timing)
-	c.release = wire.close
+	c.refresh, c.release = wire.refresh, wire.close
 	return c, nil
 }

@@ -74,8 +74,8 @@ func tryOut(t *testing.T, c driver.Conn) {
 }
 
 func TestOpen(t *testing.T) {
-	use(t, targetOf(t, single.get(t)))
-	use(t, targetOf(t, triple.get(t)))
+	use(t, targetOf(t, single.Get(t)))
+	use(t, targetOf(t, triple.Get(t)))
 }
 
 func TestOpenOfAnAgentThatIsNotThere(t *testing.T) {
@@ -140,7 +140,7 @@ func TestOpenerSaysWhatAURLMayHold(t *testing.T) {
 
 // On a client of the program's own.
 func TestNew(t *testing.T) {
-	consul := single.get(t)
+	consul := single.Get(t)
 	wire := newTransport(nil, time.Second)
 	defer wire.close()
 	client, err := api.NewClient(&api.Config{Address: consul.Member(0).Endpoint(), HttpClient: wire.client()})

@@ -78,7 +78,7 @@ func (s *session) renew(ctx context.Context) error {
 }
 
 func (s *session) renewal() op {
-	return op{name: "renew", key: s.id, urgent: true, limit: s.ttl / 2, life: s.ctx}
+	return op{name: "renew", key: s.id, urgent: true, keeping: true, limit: s.ttl / 2, life: s.ctx}
 }
 
 // lookUp asks whether the session exists. The error Is ErrSessionLost if it

@@ -39,7 +39,7 @@ func TestSessionInTheStore(t *testing.T) {
 }
 
 func TestRangeOfTTL(t *testing.T) {
-	f := startOn(t, standard.get(t), defaultTiming)
+	f := startOn(t, standard.Get(t), defaultTiming)
 	for ttl, want := range map[time.Duration][]string{
 		9 * time.Second:            {"9s", "from 10s", "to 24h0m0s", "session_ttl_min"},
 		time.Nanosecond:            {"1ns", "from 10s", "to 24h0m0s"},

@@ -11,17 +11,32 @@ import (
 	"time"
 )
 
-// maxConns is how many connections there are to an agent, idle ones too: one
-// for each request that is made at a time, and some for renewals. Package http
-// would make more of its own accord, as it dials when a request has to wait
-// and keeps what it dialed also when the request did not need it.
-const maxConns = maxCalls + maxEyes + maxBroad + 1 + maxScans + 1 + 11
+// How many connections there are to an agent, idle ones too: one for each request
+// that is made at a time, and some for renewals. Package http would make more of
+// its own accord, as it dials when a request has to wait and keeps what it dialed
+// also when the request did not need it.
+const (
+	maxConns   = maxCalls + maxEyes + maxBroad + 1 + maxScans + 1 + maxKeepers
+	maxKeepers = 11
+)
+
+// keptIdle is how long a connection for renewals waits for the next one. A
+// session with a TTL that is up to three times as long always has one; others
+// have the time to get one.
+const keptIdle = 2 * time.Minute
 
 // transport is the HTTP transport of a connection of our own. It knows its TCP
 // connections, so that none outlives it: package http has no way to close one
 // that is about to become idle.
+//
+// What opens the first session and keeps all has connections that nothing else
+// uses, of which one stays. Otherwise a wait could take the last one, and a
+// renewal find that other programs have taken all that the agent grants to this
+// address. With TLS there is one connection, which everything shares, and which
+// waits keep.
 type transport struct {
 	*http.Transport
+	keeper *http.Transport // for requests of a ctx that keeping has made
 	dialer net.Dialer
 
 	life   context.Context // ends when it is closed
@@ -78,9 +93,9 @@ func newTransport(config *tls.Config, dialTimeout time.Duration) *transport {
 		DialContext:         t.dial,
 		TLSClientConfig:     config.Clone(), // it is changed for HTTP/2
 		TLSHandshakeTimeout: dialTimeout,
-		MaxConnsPerHost:     maxConns,
-		MaxIdleConnsPerHost: maxConns,         // by default all but two are closed after each request
-		IdleConnTimeout:     10 * time.Second, // other processes may need them
+		MaxConnsPerHost:     maxConns - maxKeepers,
+		MaxIdleConnsPerHost: maxConns - maxKeepers, // by default all but two are closed after each request
+		IdleConnTimeout:     10 * time.Second,      // other processes may need them
 		// Agents are near, and compressing costs both sides more than it saves.
 		DisableCompression: true,
 		// With TLS all requests share a connection, which has to be tested: the
@@ -88,7 +103,27 @@ func newTransport(config *tls.Config, dialTimeout time.Duration) *transport {
 		ForceAttemptHTTP2: true,
 		HTTP2:             &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
 	}
+	t.keeper = t.Transport
+	if config == nil {
+		t.keeper = t.Transport.Clone()
+		t.keeper.MaxConnsPerHost, t.keeper.MaxIdleConnsPerHost, t.keeper.IdleConnTimeout = maxKeepers, 1, keptIdle
+	}
 	return t
+}
+
+type keepingKey struct{}
+
+// keeping marks a request as one by which sessions are kept.
+func keeping(ctx context.Context) context.Context {
+	return context.WithValue(ctx, keepingKey{}, true)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Context().Value(keepingKey{}) != nil {
+		return t.keeper.RoundTrip(req)
+	}
+	return t.Transport.RoundTrip(req)
 }
 
 func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -118,6 +153,13 @@ func (c *tcp) Close() error {
 	return c.Conn.Close()
 }
 
+// refresh closes the connections by which sessions are kept, if they are idle.
+func (t *transport) refresh() {
+	if t.keeper != t.Transport {
+		t.keeper.CloseIdleConnections()
+	}
+}
+
 // client returns an HTTP client on the transport.
 func (t *transport) client() *http.Client { return &http.Client{Transport: t} }
 
@@ -129,6 +171,7 @@ func (t *transport) close() {
 	t.open = nil
 	t.mu.Unlock()
 	t.CloseIdleConnections()
+	t.keeper.CloseIdleConnections()
 	for c := range open {
 		_ = c.Close() // may be closed already
 	}

@@ -118,7 +118,7 @@ func TestWatchShowsEveryChange(t *testing.T) {
 // Consul says nothing of a tree that is deleted from further up, if something
 // was deleted in it before.
 func TestWatchOfATreeDeletedFromAbove(t *testing.T) {
-	f := startOn(t, single.get(t), brief())
+	f := startOn(t, single.Get(t), brief())
 	s := f.open(time.Minute)
 	must(t, s.Delete(within(t), f.create(s, "d", "0")))
 	n := f.create(s, "d", "1")
@@ -195,7 +195,7 @@ func TestWatchJoinsALateAnswer(t *testing.T) {
 // V2: whoever watches, for however long, sees a counter rise only, and its end.
 func TestWatchNeverGoesBack(t *testing.T) {
 	t.Parallel()
-	f := startOn(t, triple.get(t), brief())
+	f := startOn(t, triple.Get(t), brief())
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	const last = 100

@@ -12,7 +12,7 @@ import (
 // V5: however many directories are watched, there are few queries, and none
 // when they have lapsed.
 func TestWatchingManyDirectories(t *testing.T) {
-	f := startOn(t, standard.get(t), brief())
+	f := startOn(t, standard.Get(t), brief())
 	s := f.open(time.Minute)
 	ctx, cancel := context.WithCancel(t.Context())
 	const many = 250
@@ -50,7 +50,7 @@ func TestWatchingManyDirectories(t *testing.T) {
 
 // V5: a watch that is left again and again leaves one query, which lapses.
 func TestWatchIsLeft(t *testing.T) {
-	f := startOn(t, single.get(t), brief())
+	f := startOn(t, single.Get(t), brief())
 	counted := f.tap.during(func() {
 		for range 100 {
 			wantFirst(t, f.conn, "d")

@@ -47,7 +47,7 @@ func TestWaitAnyTellsOfTheFirst(t *testing.T) {
 
 // The usual case: one's own node and the one ahead, which goes.
 func TestWaitAnyForOneAhead(t *testing.T) {
-	f := startOn(t, single.get(t), brief())
+	f := startOn(t, single.Get(t), brief())
 	s, owner := f.open(time.Minute), f.open(time.Minute)
 	for round := range 3 {
 		ahead := f.create(owner, "d", "0")
@@ -83,7 +83,7 @@ func TestWaitAnyForOneAhead(t *testing.T) {
 // Whoever is second in line watches the directory with one query, which tells of
 // both nodes.
 func TestSecondInLine(t *testing.T) {
-	f := startOn(t, single.get(t), brief())
+	f := startOn(t, single.Get(t), brief())
 	s, owner := f.open(time.Minute), f.open(time.Minute)
 	queue := func() (ahead, own driver.Node, told <-chan int) {
 		t.Helper()

@@ -57,7 +57,7 @@ func TestWaitsForAKeyShareAQuery(t *testing.T) {
 
 // A query is not canceled with its last wait, and the next wait finds it.
 func TestQueriesLapse(t *testing.T) {
-	f := startOn(t, single.get(t), brief())
+	f := startOn(t, single.Get(t), brief())
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	counted := f.tap.during(func() {

@@ -33,7 +33,7 @@ func TestOpenWithTLS(t *testing.T) {
 }
 
 func TestCreatorsNodes(t *testing.T) {
-	z := single.get(t)
+	z := single.Get(t)
 	mine := targetOf(t, z)
 	mine.Namespace = "mine/" + mine.Namespace // of what is above nobody else makes use either
 	mine.Username, mine.Password = "me", "secret-mine"
@@ -92,7 +92,7 @@ func TestCreatorsNodes(t *testing.T) {
 
 // A user who lets everybody in.
 func TestOpenNodes(t *testing.T) {
-	z := single.get(t)
+	z := single.Get(t)
 	mine := targetOf(t, z)
 	mine.Username, mine.Password, mine.Params = "me", "secret-mine", map[string]string{"acl": "open"}
 	use(t, mine)

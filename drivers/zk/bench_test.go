@@ -14,7 +14,7 @@ import (
 
 func benchSession(b *testing.B, ns string) *session {
 	b.Helper()
-	c := newConn(space("/"+ns), peers{hosts: endpoints(single.get(b)), dial: dialTCP}, gozk.WorldACL(gozk.PermAll), zap.NewNop())
+	c := newConn(space("/"+ns), peers{hosts: endpoints(single.Get(b)), dial: dialTCP}, gozk.WorldACL(gozk.PermAll), zap.NewNop())
 	b.Cleanup(func() { _ = c.Close() })
 	s, err := c.OpenSession(within(b), long)
 	must(b, err)
@@ -24,7 +24,7 @@ func benchSession(b *testing.B, ns string) *session {
 // BenchmarkFloor is a lock that nobody else wants, written by hand on the
 // library with the fewest requests one after the other.
 func BenchmarkFloor(b *testing.B) {
-	c := newAdmin(b, single.get(b))
+	c := newAdmin(b, single.Get(b))
 	acl := gozk.WorldACL(gozk.PermAll)
 	dir := "/floor" + namespaceOf(b)[len("test/"):]
 	_, err := c.Create(dir, nil, 0, acl)

@@ -141,23 +141,11 @@ func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error
 	return err
 }
 
-// remove deletes a node, if it is there. A watch of it is taken back right before,
-// so that the server has nobody to tell but those who do not know yet.
+// remove deletes a node, if it is there.
 func (s *session) remove(ctx context.Context, o op, path string) error {
-	requests := [][]byte{request(opDelete, path, anyVersion)}
-	watched := s.link.watches.part(path)
-	if watched != nil {
-		requests = [][]byte{request(opRemoveWatches, path, watcherChildren), requests[0]}
-	}
-	answers, on, err := s.link.exchangeAll(ctx, o, requests...)
-	if err == nil {
-		err = s.link.judge(ctx, o, on, answers[len(answers)-1])
-	}
+	_, _, err := s.link.exchange(ctx, o, request(opDelete, path, anyVersion))
 	if errors.Is(err, gozk.ErrNoNode) {
-		err = nil
-	}
-	if watched != nil {
-		s.link.watches.parted(watched, err == nil)
+		return nil
 	}
 	return err
 }

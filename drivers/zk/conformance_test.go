@@ -18,43 +18,21 @@ import (
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/report"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
 // The driver keeps every rule, on a single server and on an ensemble of three,
 // and every rule is verified.
 
-func TestConformanceSingle(t *testing.T) { conforms(t, "zk", single.get(t)) }
+func TestConformanceSingle(t *testing.T) { conforms(t, "zk", single.Get(t)) }
 
-func TestConformanceThreeMembers(t *testing.T) { conforms(t, "zk, 3 members", triple.get(t)) }
+func TestConformanceThreeMembers(t *testing.T) { conforms(t, "zk, 3 members", triple.Get(t)) }
 
 func conforms(t *testing.T, name string, z *testserver.ZooKeeper) {
 	s := newStand(t, name, z)
-	var side, alone []conformance.Rule
-	for _, r := range conformance.Rules() {
-		// A server counts the watches of all its clients, so the rules that ask
-		// for it have it for themselves.
-		if r.Counts() {
-			alone = append(alone, r)
-		} else {
-			side = append(side, r)
-		}
-	}
-	for _, part := range []conformance.Options{{Rules: side}, {Rules: alone, Parallel: 1}} {
-		r := conformance.RunWith(t, s.harness(), part)
-		for _, res := range r.Results {
-			if res.Status != conformance.Passed {
-				t.Errorf("%s %v: %s", res.Rule.ID, res.Status, res.Detail)
-			}
-		}
-		var table strings.Builder
-		if _, err := r.WriteTo(&table); err != nil {
-			t.Fatal(err)
-		}
-		report.Show(t, "conformance of "+name, table.String())
-		report.Row(t, "rules that hold, by group", name, r.Groups())
-	}
+	// The servers count watches for all their clients.
+	drivertest.Conforms(t, s.harness(), drivertest.CountsApart()...)
 }
 
 // stand is an ensemble with the means to put a driver to the test on it.

@@ -122,7 +122,7 @@ func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m
 			return made{}, s.mend(ctx, o, k, results, err)
 		}
 		if err != nil {
-			err = s.link.refused(ctx, ctx, o, on, err)
+			err = s.link.turnedDown(ctx, o, on, err)
 		}
 	}
 	switch {

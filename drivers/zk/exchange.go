@@ -38,6 +38,12 @@ func (l *link) judge(ctx context.Context, o op, on *wire, a answer) error {
 	if err == nil {
 		return nil
 	}
+	return l.turnedDown(ctx, o, on, err)
+}
+
+// turnedDown is refused for a request without the library. It waits no longer
+// for the next connection than a request may take.
+func (l *link) turnedDown(ctx context.Context, o op, on *wire, err error) error {
 	attempt, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	return l.refused(ctx, attempt, o, on, err)

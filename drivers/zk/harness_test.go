@@ -5,23 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
-	"go.uber.org/goleak"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
-// patience bounds what must happen. It is reached only by what is broken.
-const patience = 30 * time.Second
+// What the tests of all drivers say often.
+const patience = drivertest.Patience
+
+var (
+	within       = drivertest.Within
+	must         = drivertest.Must
+	wantIs       = drivertest.WantIs
+	eventually   = drivertest.Eventually
+	waiting      = drivertest.Waiting
+	pendingStill = drivertest.PendingStill
+)
+
+func receive[T any](t testing.TB, what string, c <-chan T) T {
+	t.Helper()
+	return drivertest.Receive(t, what, c)
+}
 
 // unlimited is for servers that all the clients of a test's process share.
 var unlimited = map[string]string{"maxClientCnxns": "0"}
@@ -29,99 +41,11 @@ var unlimited = map[string]string{"maxClientCnxns": "0"}
 // The servers that all tests of the package share, each started when first
 // asked for. Tests keep apart by their namespaces.
 var (
-	single = shared{opts: testserver.ZooKeeperOptions{ExtraConfig: unlimited}}
-	triple = shared{opts: testserver.ZooKeeperOptions{Members: 3, ExtraConfig: unlimited}}
+	single = drivertest.Share(testserver.NewZooKeeper, testserver.ZooKeeperOptions{ExtraConfig: unlimited})
+	triple = drivertest.Share(testserver.NewZooKeeper, testserver.ZooKeeperOptions{Members: 3, ExtraConfig: unlimited})
 )
 
-type shared struct {
-	opts testserver.ZooKeeperOptions
-	once sync.Once
-	zk   *testserver.ZooKeeper
-	err  error
-}
-
-func (s *shared) get(t testing.TB) *testserver.ZooKeeper {
-	t.Helper()
-	s.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-		defer cancel()
-		s.zk, s.err = testserver.NewZooKeeper(ctx, s.opts)
-	})
-	if s.err != nil {
-		t.Fatal(s.err)
-	}
-	return s.zk
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, s := range []*shared{&single, &triple} {
-		if s.zk == nil {
-			continue
-		}
-		if err := s.zk.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	if code == 0 {
-		// A library that is closed without a connection takes some seconds.
-		var err error
-		for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-			if err = goleak.Find(); err == nil {
-				break
-			}
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantIs(t testing.TB, err error, want ...error) {
-	t.Helper()
-	for _, w := range want {
-		if !errors.Is(err, w) {
-			t.Fatalf("got the error %v; want one that is %q", err, w)
-		}
-	}
-}
-
-// eventually polls what sends no event.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
-func receive[T any](t testing.TB, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("not within %v: %s", patience, what)
-		panic("unreachable")
-	}
-}
+func TestMain(m *testing.M) { drivertest.Main(m, single, triple) }
 
 func namespaceOf(t testing.TB) string {
 	return "test/" + strings.ReplaceAll(t.Name(), "/", ".") + fmt.Sprintf(".%d", time.Now().UnixNano())
@@ -145,7 +69,7 @@ type fixture struct {
 
 // start connects to the shared server and sees that nothing is left when the
 // test is over.
-func start(t testing.TB) *fixture { return startOn(t, single.get(t), nil) }
+func start(t testing.TB) *fixture { return startOn(t, single.Get(t), nil) }
 
 // startOn connects by way of hosts, or of the servers' own addresses.
 func startOn(t testing.TB, z *testserver.ZooKeeper, hosts []string) *fixture {
@@ -257,22 +181,5 @@ func (f *fixture) wantNames(dir string, want int) {
 	f.t.Helper()
 	if names := f.names(dir); len(names) != want {
 		f.t.Fatalf("%v in %s; want %d", names, dir, want)
-	}
-}
-
-// waiting runs a wait and returns its outcome when it comes.
-func waiting(ctx context.Context, s driver.Session, n driver.Node) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- s.WaitDelete(ctx, n) }()
-	return done
-}
-
-// pendingStill fails if a wait has ended.
-func pendingStill(t testing.TB, done <-chan error) {
-	t.Helper()
-	select {
-	case err := <-done:
-		t.Fatalf("the wait has ended, with %v", err)
-	default:
 	}
 }

@@ -63,7 +63,7 @@ func (f *fixture) abort(do func(ctx context.Context) error) (release func()) {
 // gone, and on three, where another one passes it on.
 func onBoth(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Run("single", func(t *testing.T) { test(t, start(t)) })
-	t.Run("three", func(t *testing.T) { test(t, startOn(t, triple.get(t), nil)) })
+	t.Run("three", func(t *testing.T) { test(t, startOn(t, triple.Get(t), nil)) })
 }
 
 func TestLateCreateAfterAbandon(t *testing.T) {

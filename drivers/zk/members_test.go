@@ -122,7 +122,7 @@ func TestMemberFails(t *testing.T) {
 
 // A member that has not heard of a node yet must not say that it is gone.
 func TestWaitOnAMemberThatIsBehind(t *testing.T) {
-	z := triple.get(t)
+	z := triple.Get(t)
 	leader := leaderOf(t, z)
 	f := pinned(t, z, leader)
 	other := f.peerOn([]string{z.Member((leader + 1) % 3).Endpoint()})
@@ -153,7 +153,7 @@ func TestWaitOnAMemberThatIsBehind(t *testing.T) {
 
 // What an observer lists is not what a member knew some time ago.
 func TestObserversOnAnotherMember(t *testing.T) {
-	z := triple.get(t)
+	z := triple.Get(t)
 	leader := leaderOf(t, z)
 	f := pinned(t, z, leader)
 	other := f.peerOn([]string{z.Member((leader + 1) % 3).Endpoint()})

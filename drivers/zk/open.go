@@ -13,7 +13,8 @@ import (
 )
 
 // What can be asked for: milliseconds in 32 bits. What is granted lies between
-// bounds that each server has in its configuration.
+// bounds that each server has in its configuration, so that only opening a
+// session tells.
 const (
 	minTTL = time.Millisecond
 	maxTTL = math.MaxInt32 * time.Millisecond

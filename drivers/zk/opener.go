@@ -25,6 +25,8 @@ func init() {
 		DefaultPort: "2181",
 		TLS:         true,
 		Password:    true,
+		MinTTL:      minTTL,
+		MaxTTL:      maxTTL,
 		Params: []driver.Param{{
 			Name:  paramACL,
 			Doc:   `who may see and change the nodes: "creator", who has the same username and password, or "open", everybody (default: creator with a username, open without)`,

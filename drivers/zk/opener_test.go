@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -53,12 +54,12 @@ func use(t *testing.T, target driver.Target) {
 }
 
 func TestOpen(t *testing.T) {
-	use(t, targetOf(t, single.get(t)))
-	use(t, targetOf(t, triple.get(t)))
+	use(t, targetOf(t, single.Get(t)))
+	use(t, targetOf(t, triple.Get(t)))
 }
 
 func TestOpenOfAHostByName(t *testing.T) {
-	target := targetOf(t, single.get(t))
+	target := targetOf(t, single.Get(t))
 	_, port, err := net.SplitHostPort(target.Hosts[0])
 	must(t, err)
 	target.Hosts = []string{"localhost:" + port}
@@ -109,7 +110,7 @@ func TestOpenOfAServerThatIsNotThere(t *testing.T) {
 
 // A server that does not answer costs an attempt and not the session.
 func TestOpenGoesRoundASilentServer(t *testing.T) {
-	target := targetOf(t, single.get(t))
+	target := targetOf(t, single.Get(t))
 	target.Hosts = append(target.Hosts, silent(t), refusing(t))
 	for range 3 { // the order is random
 		c, err := opener(t).Open(within(t), target)
@@ -148,6 +149,30 @@ func TestTargetsThatAreRefused(t *testing.T) {
 	cancel()
 	_, err := opener(t).Open(ctx, good)
 	wantIs(t, err, context.Canceled)
+}
+
+func TestOpenerSaysWhatAURLMayHold(t *testing.T) {
+	o := opener(t)
+	const longest = 1<<31*time.Millisecond - time.Millisecond
+	if o.DefaultPort != "2181" || !o.TLS || o.Token || !o.Password || o.Local || o.MinTTL != time.Millisecond || o.MaxTTL != longest {
+		t.Errorf("the opener is %+v", o)
+	}
+	for url, want := range map[string]string{
+		"zk://x/ns?session_ttl=1us":  "want 1ms to 596h31m23.647s",
+		"zk://x/ns?session_ttl=600h": "want 1ms to 596h31m23.647s",
+		"zk://x/ns?session_ttl=40s":  "",
+	} {
+		c, err := coord.Open(within(t), url)
+		if want != "" {
+			wantIs(t, err, driver.ErrInvalid)
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v; want %q", url, err, want)
+			}
+			continue
+		}
+		must(t, err)
+		must(t, c.Close(within(t)))
+	}
 }
 
 func TestParams(t *testing.T) {

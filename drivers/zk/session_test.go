@@ -82,7 +82,7 @@ func wantOver(t testing.TB, err error) {
 // linked is a fixture behind a link that can be broken.
 func linked(t *testing.T) (*fixture, *netfault.Group) {
 	t.Helper()
-	z := single.get(t)
+	z := single.Get(t)
 	g, err := netfault.NewGroup(endpoints(z)[0], endpoints(z)[0])
 	must(t, err)
 	t.Cleanup(func() { must(t, g.Close()) })

@@ -62,35 +62,3 @@ func (h *watches) sweepOnce() {
 		}
 	}
 }
-
-// part begins to take back the watch of a node that is about to be deleted, and
-// returns it, or nil if there is none. It stays in the table, for the reason given
-// at sweepOnce, until parted.
-func (h *watches) part(path string) *watch {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	v := h.all[path]
-	if v == nil || v.state != armed {
-		return nil
-	}
-	v.state = dropping
-	return v
-}
-
-// parted tells those who wait for a node that it is gone, if it is, and otherwise
-// has it watched again. The request to take the watch back was written by now, or
-// never will be.
-func (h *watches) parted(v *watch, gone bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case h.all[v.path] != v || v.state != dropping: // as in sweepOnce
-	case gone:
-		h.vanished(v)
-	case len(v.targets) == 0:
-		delete(h.all, v.path)
-	default:
-		h.armLocked(v)
-	}
-	h.tellLocked()
-}

@@ -90,7 +90,7 @@ func TestWatchOverAMembersEnd(t *testing.T) {
 // L5 of the first state: the member that is asked has all that was acknowledged
 // by another.
 func TestWatchBeginsWithWhatIsAcknowledged(t *testing.T) {
-	z := triple.get(t)
+	z := triple.Get(t)
 	leader := leaderOf(t, z)
 	f := pinned(t, z, leader)
 	other := f.peerOn([]string{z.Member((leader + 1) % 3).Endpoint()})
@@ -156,7 +156,7 @@ func TestChangeInTheMiddleOfALook(t *testing.T) {
 // V2: however often a watch changes its member, its session or both, it shows
 // no older state.
 func TestWatchNeverGoesBack(t *testing.T) {
-	f := startOn(t, triple.get(t), nil)
+	f := startOn(t, triple.Get(t), nil)
 	observer := f.peer()
 	s := f.open(long)
 	count, line := f.create(s, "d", "count"), f.create(s, "d", "line")

@@ -223,7 +223,7 @@ func TestWatchEnds(t *testing.T) {
 		})
 	}
 	t.Run("Close without a server", func(t *testing.T) {
-		f := startOn(t, single.get(t), []string{refusing(t)})
+		f := startOn(t, single.Get(t), []string{refusing(t)})
 		w := f.watch(within(t), "d")
 		eventually(t, "a link is made", func() bool {
 			f.mu.Lock()

@@ -211,37 +211,3 @@ func TestWaitsThatAreRefused(t *testing.T) {
 	wantIs(t, err, driver.ErrInvalid)
 	wantIs(t, s.Delete(within(t), driver.Node{Dir: "d", Key: "/zookeeper"}), driver.ErrInvalid)
 }
-
-// Who waits for a node that its own session deletes is told by that, with nothing
-// to hear of from the server; and if it was not deleted, it goes on to wait.
-func TestWaitForWhatTheSessionDeletes(t *testing.T) {
-	f := start(t)
-	s := f.open(long)
-	n := f.create(s, "d", "0")
-	told := waiting(within(t), s, n)
-	f.eventuallyArmed(s, n)
-
-	var refused bool // the request that deletes, and with it the connection
-	f.tap.intercept(func(c *tapped, op int32, _ []byte) bool {
-		if op != opDelete || refused {
-			return false
-		}
-		refused = true
-		_ = c.Close()
-		return true
-	})
-	wantIs(t, s.Delete(within(t), n), driver.ErrUncertain)
-	f.eventuallyArmed(s, n) // on the next connection
-	pendingStill(t, told)
-
-	sent := f.tap.during(func() {
-		must(t, s.Delete(within(t), n))
-		must(t, receive(t, "the wait for a node that was deleted", told))
-	})
-	if sent["delete"] != 1 || sent["forget"] != 1 {
-		t.Errorf("sent %v; want one delete and the watch taken back with it", sent)
-	}
-	if got := s.link.watches.size(); got != 0 {
-		t.Errorf("%d watches are remembered", got)
-	}
-}

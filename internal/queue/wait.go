@@ -104,16 +104,21 @@ func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) 
 	if p := e.roster.find(v.Blocker.Key, v.Blocker.Token); p != nil {
 		return e.outliveLocal(ctx, v, p)
 	}
-	if fast, ok := driver.As[driver.AnyWaiter](e.session.Driver()); ok && v.Last {
+	caps := e.queue.client.Caps()
+	if fast, ok := driver.As[driver.AnyWaiter](e.session.Driver()); ok && (v.Last || caps.Has(driver.CapWaitBoth)) {
 		// Whoever empties the whole line takes our place with our blocker's:
 		// asking for both, ours first, tells that from a grant. Where the line
-		// will be looked at anyway, the look tells, and the guard does if the wait
-		// is a long one.
-		i, err := fast.WaitAny(ctx, []driver.Node{e.node, v.Blocker})
-		if err == nil && i == 0 {
+		// will be looked at anyway the answer need not wait for that, and, where
+		// it costs something, the guard does as well.
+		both, own := []driver.Node{e.node, v.Blocker}, 0
+		if !v.Last {
+			both, own = []driver.Node{v.Blocker, e.node}, 1
+		}
+		i, err := fast.WaitAny(ctx, both)
+		if err == nil && i == own {
 			return false, e.whyGone(ctx)
 		}
-		if !e.queue.client.Caps().Has(driver.CapWaitFirst) {
+		if v.Last && !caps.Has(driver.CapWaitFirst) {
 			e.guardNow() // the news of our own entry may come right behind
 		}
 		return e.outlived(ctx, v, err)

@@ -118,3 +118,12 @@ func (s countedSession) WaitAny(ctx context.Context, nodes []driver.Node) (int, 
 	}
 	return i, err
 }
+
+// WaitDelete counts as WaitAny does.
+func (s countedSession) WaitDelete(ctx context.Context, n driver.Node) error {
+	err := s.Session.WaitDelete(ctx, n)
+	if err == nil {
+		s.n.wakes.Add(1)
+	}
+	return err
+}

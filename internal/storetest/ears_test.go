@@ -76,11 +76,12 @@ func hearEvents(p *tap, said io.Reader) {
 }
 
 // hearZooKeeper counts the requests that a client of ZooKeeper makes, by what it
-// wants with them. The transaction that keeps a session is not counted.
+// wants with them. The transaction that keeps a session is not counted, nor is what
+// takes a watch back.
 func hearZooKeeper(p *tap, said io.Reader) {
 	// As in ZooKeeper's ZooDefs.OpCode.
 	const (
-		remove, ping, children, transaction = 2, 11, 12, 14
+		remove, ping, children, transaction, unwatch = 2, 11, 12, 14, 18
 	)
 	// One that asks for the version of the root and does nothing: the kind of
 	// the first operation (13), whether it is the last, an error code, a path.
@@ -104,6 +105,7 @@ func hearZooKeeper(p *tap, said io.Reader) {
 			}
 		case remove:
 			p.hear("removal")
+		case unwatch: // which nobody waits for, and which is needed or not as events come
 		case ping:
 			p.hear("ping")
 		default:

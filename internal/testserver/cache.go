@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -17,9 +18,10 @@ const cacheDir = ".servers"
 // artifact is a server as it is kept in the cache: a file or a directory.
 type artifact struct {
 	server string // as in the names of the lock and of the directory it is made in
-	target string // its name in the cache, another one for other content
+	target string // its name in the cache, another one for other content; "*" is for what only make knows
 	// make makes it below the empty directory scratch, which is removed
-	// afterwards, and returns its path there. It tells progress.
+	// afterwards, and returns its path there, under the name that it is to have
+	// if target has a "*". It tells progress.
 	make func(ctx context.Context, scratch string, progress io.Writer) (string, error)
 }
 
@@ -28,8 +30,7 @@ type artifact struct {
 // one makes it and the others wait. ctx bounds all.
 func (a artifact) get(ctx context.Context, root string, progress io.Writer) (string, error) {
 	cache := filepath.Join(root, cacheDir)
-	path := filepath.Join(cache, a.target)
-	if exists(path) {
+	if path, ok := a.find(cache); ok {
 		return path, nil
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -40,35 +41,55 @@ func (a artifact) get(ctx context.Context, root string, progress io.Writer) (str
 		return "", err
 	}
 	defer lock.Close()
-	if exists(path) {
+	if path, ok := a.find(cache); ok {
 		return path, nil // another process has made it meanwhile
 	}
 	fmt.Fprintf(progress, "building %s\n", a.target)
 	started := time.Now()
-	if err := a.makeAt(ctx, path, progress); err != nil {
+	path, err := a.makeIn(ctx, cache, progress)
+	if err != nil {
 		return "", err
 	}
 	fmt.Fprintf(progress, "built %s in %v\n", path, time.Since(started).Round(time.Second))
 	return path, nil
 }
 
-// makeAt makes the artifact and moves it to path when it is complete, for a
+// find returns the path of the artifact if it is there.
+func (a artifact) find(cache string) (path string, ok bool) {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return "", false // making it tells more
+	}
+	for _, e := range entries {
+		if match, err := filepath.Match(a.target, e.Name()); err == nil && match {
+			return filepath.Join(cache, e.Name()), true
+		}
+	}
+	return "", false
+}
+
+// makeIn makes the artifact and moves it to the cache when it is complete, for a
 // caller that holds the server's lock.
-func (a artifact) makeAt(ctx context.Context, path string, progress io.Writer) (err error) {
+func (a artifact) makeIn(ctx context.Context, cache string, progress io.Writer) (path string, err error) {
 	// One name, so that what an interrupted attempt has left goes with the next.
-	scratch := filepath.Join(filepath.Dir(path), a.server+".build")
+	scratch := filepath.Join(cache, a.server+".build")
 	if err := os.RemoveAll(scratch); err != nil {
-		return err
+		return "", err
 	}
 	if err := os.Mkdir(scratch, 0o755); err != nil {
-		return err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	made, err := a.make(ctx, scratch, progress)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return os.Rename(made, path)
+	name := a.target
+	if strings.Contains(name, "*") {
+		name = filepath.Base(made)
+	}
+	path = filepath.Join(cache, name)
+	return path, os.Rename(made, path)
 }
 
 func exists(path string) bool {

@@ -29,46 +29,49 @@ type debPackage struct {
 // only for a mended one, often for its security. So if the recorded one is gone
 // its successor is taken, with a word to progress, rather than that every test
 // fails until somebody has updated the record: apt accepts only what Debian's
-// keys vouch for.
+// keys vouch for. What was taken is written to the file takenFile in root.
 func unpackPackages(ctx context.Context, packages []debPackage, root, scratch string, progress io.Writer) error {
 	a := &apt{tool: tool{dir: scratch, env: append(os.Environ(), "LC_ALL=C"), progress: progress}}
 	if err := a.update(ctx); err != nil {
 		return err
 	}
+	var all taken
 	for _, p := range packages {
 		file, err := a.download(ctx, p)
 		if err != nil {
 			return err
 		}
-		if err := p.verify(ctx, file, progress); err != nil {
+		version, err := p.verify(ctx, file, progress)
+		if err != nil {
 			return err
 		}
 		if err := a.tool.run(ctx, "dpkg-deb", "-x", file, root); err != nil {
 			return err
 		}
+		all = append(all, takenPackage{p.name, version})
 	}
-	return nil
+	return all.write(root)
 }
 
-// verify compares the package's file with the record.
-func (p debPackage) verify(ctx context.Context, file string, progress io.Writer) error {
+// verify compares the package's file with the record, and returns its version.
+func (p debPackage) verify(ctx context.Context, file string, progress io.Writer) (version string, err error) {
 	said, err := exec.CommandContext(ctx, "dpkg-deb", "--field", file, "Version").Output()
 	if err != nil {
-		return fmt.Errorf("dpkg-deb --field %s: %w", file, err)
+		return "", fmt.Errorf("dpkg-deb --field %s: %w", file, err)
 	}
-	if version := string(bytes.TrimSpace(said)); version != p.version {
+	if version = string(bytes.TrimSpace(said)); version != p.version {
 		fmt.Fprintf(progress, "%s is %s now, the recorded %s is gone from the archive\n", p.name, version, p.version)
-		return nil
+		return version, nil
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return err
+		return "", err
 	}
 	sum := sha256.Sum256(content)
 	if got := hex.EncodeToString(sum[:]); got != p.sha256 {
-		return fmt.Errorf("package %s %s has the SHA256 %s, expected the recorded %s", p.name, p.version, got, p.sha256)
+		return "", fmt.Errorf("package %s %s has the SHA256 %s, expected the recorded %s", p.name, p.version, got, p.sha256)
 	}
-	return nil
+	return version, nil
 }
 
 // apt runs apt-get with a state of its own in the tool's directory. So it needs

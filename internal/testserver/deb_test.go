@@ -33,11 +33,20 @@ cp ` + packages + `/$name.deb .
 // add puts a package with one jar into the archive and returns its checksum.
 func (a archive) add(t *testing.T, name, version, content string) string {
 	t.Helper()
+	return a.pack(t, name, version, map[string]string{name + "-of.jar": content})
+}
+
+// pack puts a package with jars into the archive and returns its checksum.
+func (a archive) pack(t *testing.T, name, version string, jars map[string]string) string {
+	t.Helper()
 	tree := t.TempDir()
-	for path, text := range map[string]string{
-		"DEBIAN/control":                     fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: nobody\nDescription: none\n", name, version),
-		"usr/share/java/" + name + "-of.jar": content,
-	} {
+	files := map[string]string{
+		"DEBIAN/control": fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: nobody\nDescription: none\n", name, version),
+	}
+	for jar, content := range jars {
+		files["usr/share/java/"+jar] = content
+	}
+	for path, text := range files {
 		must(t, os.MkdirAll(filepath.Dir(filepath.Join(tree, path)), 0o755))
 		must(t, os.WriteFile(filepath.Join(tree, path), []byte(text), 0o644))
 	}

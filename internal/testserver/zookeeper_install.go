@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // EnvZooKeeper names the environment variable that names a directory to run
@@ -66,7 +67,7 @@ func ZooKeeperJars(ctx context.Context, progress io.Writer) (string, error) {
 	path := ""
 	root, err := repositoryRoot()
 	if err == nil {
-		path, err = zookeeperArtifact(systemJars).get(ctx, root, progress)
+		path, err = zookeeperArtifact(systemJars, zookeeperPackages).get(ctx, root, progress)
 	}
 	if err != nil {
 		return "", fmt.Errorf("install ZooKeeper %s (or set %s to a directory with its jars): %w", zookeeperSeries, EnvZooKeeper, err)
@@ -74,52 +75,74 @@ func ZooKeeperJars(ctx context.Context, progress io.Writer) (string, error) {
 	return path, nil
 }
 
-// zookeeperArtifact is the directory of the jars. They are copied from the
-// directory system if they are all there, as on a machine where the packages are
-// installed, and taken from the packages otherwise.
-func zookeeperArtifact(system string) artifact {
-	hash := sha256.Sum256(fmt.Append(nil, zookeeperPackages))
+// zookeeperArtifact is the directory of the jars, with a file that tells what
+// they were taken from. They are copied from the directory system if they are all
+// there, as on a machine where the packages are installed, and taken from the
+// packages otherwise. The directory is named by the version of ZooKeeper that was
+// taken, and by a hash of the record.
+func zookeeperArtifact(system string, packages []debPackage) artifact {
+	hash := sha256.Sum256(fmt.Append(nil, takenFile, packages))
+	named := func(version string) string {
+		return fmt.Sprintf("zookeeper-%s-%x", strings.ReplaceAll(version, ":", "_"), hash[:6]) // it is to stand in a class path
+	}
 	return artifact{
 		server: "zookeeper",
-		target: fmt.Sprintf("zookeeper-%s-%x", zookeeperSeries, hash[:6]),
+		target: named("*"),
 		make: func(ctx context.Context, scratch string, progress io.Writer) (string, error) {
 			jars := filepath.Join(scratch, "jars")
-			if err := copyZooKeeper(system, jars); err == nil {
+			var all taken
+			if version, err := copyZooKeeper(system, jars); err == nil {
 				fmt.Fprintf(progress, "taken from %s\n", system)
-				return jars, nil
+				all = taken{{zookeeperInstalled, version}}
+			} else {
+				root := filepath.Join(scratch, "root")
+				if err := unpackPackages(ctx, packages, root, scratch, progress); err != nil {
+					return "", err
+				}
+				if _, err := copyZooKeeper(filepath.Join(root, systemJars), jars); err != nil {
+					return "", err
+				}
+				if all, err = readTaken(root); err != nil {
+					return "", err
+				}
 			}
-			root := filepath.Join(scratch, "root")
-			if err := unpackPackages(ctx, zookeeperPackages, root, scratch, progress); err != nil {
+			if err := all.write(jars); err != nil {
 				return "", err
 			}
-			return jars, copyZooKeeper(filepath.Join(root, systemJars), jars)
+			path := filepath.Join(scratch, named(all[0].version)) // of ZooKeeper itself
+			return path, os.Rename(jars, path)
 		},
 	}
 }
 
+// zookeeperInstalled stands in takenFile for jars that were there, whose files
+// tell the version.
+const zookeeperInstalled = "zookeeper"
+
 // copyZooKeeper copies the jars of all packages between two directories, of
-// which it makes the second one anew. It fails if one is missing or if they are
-// not of zookeeperSeries.
-func copyZooKeeper(from, to string) error {
-	if marks, err := filepath.Glob(filepath.Join(from, zookeeperMark)); err != nil || len(marks) == 0 {
-		return errors.Join(err, fmt.Errorf("%s has no file %s", from, zookeeperMark))
+// which it makes the second one anew, and returns the version of ZooKeeper. It
+// fails if one is missing or if they are not of zookeeperSeries.
+func copyZooKeeper(from, to string) (version string, err error) {
+	marks, err := filepath.Glob(filepath.Join(from, zookeeperMark))
+	if err != nil || len(marks) == 0 {
+		return "", errors.Join(err, fmt.Errorf("%s has no file %s", from, zookeeperMark))
 	}
 	if err := os.RemoveAll(to); err != nil {
-		return err
+		return "", err
 	}
 	if err := os.Mkdir(to, 0o755); err != nil {
-		return err
+		return "", err
 	}
 	for _, p := range zookeeperPackages {
 		for _, jar := range p.jars {
 			content, err := os.ReadFile(filepath.Join(from, jar+".jar"))
 			if err != nil {
-				return err
+				return "", err
 			}
 			if err := os.WriteFile(filepath.Join(to, jar+".jar"), content, 0o644); err != nil {
-				return err
+				return "", err
 			}
 		}
 	}
-	return nil
+	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(marks[0]), "zookeeper-"), ".jar"), nil
 }

@@ -25,19 +25,22 @@ func installed(t *testing.T, version string) string {
 
 func TestInstalledJarsAreTaken(t *testing.T) {
 	newArchive(t) // an empty one: nothing can be downloaded
-	jars, err := zookeeperArtifact(installed(t, "3.8.4")).get(patient(t), t.TempDir(), &bytes.Buffer{})
+	jars, err := zookeeperArtifact(installed(t, "3.8.4"), zookeeperPackages).get(patient(t), t.TempDir(), &bytes.Buffer{})
 	must(t, err)
 	if got, err := os.ReadFile(filepath.Join(jars, "zookeeper.jar")); string(got) != "zookeeper" {
 		t.Errorf("zookeeper.jar holds %q, %v", got, err)
 	}
 	files, err := os.ReadDir(jars)
 	must(t, err)
-	want := 0
+	want := 1 // takenFile
 	for _, p := range zookeeperPackages {
 		want += len(p.jars)
 	}
 	if len(files) != want {
 		t.Errorf("got the files %v, want the %d of the packages and no other", files, want)
+	}
+	if name := filepath.Base(jars); !strings.HasPrefix(name, "zookeeper-3.8.4-") {
+		t.Errorf("the directory is named %s; want the version in it", name)
 	}
 }
 
@@ -49,7 +52,7 @@ func TestOtherJarsAreNotTaken(t *testing.T) {
 		newArchive(t)
 		root := t.TempDir()
 		var progress bytes.Buffer
-		_, err := zookeeperArtifact(dir).get(patient(t), root, &progress)
+		_, err := zookeeperArtifact(dir, zookeeperPackages).get(patient(t), root, &progress)
 		if err == nil || !strings.Contains(err.Error(), "libzookeeper-java_3.8.0") {
 			t.Errorf("%s: %v, expected that the packages are wanted", name, err)
 		}

@@ -3,7 +3,9 @@ package semaphore_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/semaphore"
@@ -44,6 +46,60 @@ func TestRequests(t *testing.T) {
 		n.Want(t, "release, and becoming the first", recipetest.Counts{Requests: 2, Wakes: 1, Watches: 1})
 		w.release(h)
 		w.release(second.Granted())
+	})
+}
+
+// A change of the limit is two writes and a watch, and a third write where it
+// replaces another. Who comes in under a higher limit than it knew of says so, once.
+func TestRequestsOfAChange(t *testing.T) {
+	bubbleFast(t, func(w *world) {
+		var n recipetest.Counter
+		a, b := w.counted(&n), w.client()
+		s := a.semaphore(1)
+		wrote := func(what string, requests int64) {
+			t.Helper()
+			synctest.Wait()
+			if got := n.Next(); got.Requests != requests || got.Watches != 1 {
+				t.Errorf("%s took %+v; want %d requests and a watch", what, got, requests)
+			}
+		}
+		w.setLimit(s, 2)
+		wrote("SetLimit", 2)
+		w.setLimit(s, 3)
+		wrote("SetLimit again", 3)
+		own, err := a.NewSession(w.Ctx, ttl)
+		w.OK(err)
+		w.setLimit(semaphore.New(a.Client, "s", 1, coord.WithSession(own)), 3)
+		wrote("SetLimit on another session", 2)
+		w.OK(own.Close(w.Ctx))
+		time.Sleep(ttl)
+		if got := n.Next(); got.Requests != 0 {
+			t.Errorf("after the end of that session there were %+v; want it to be left alone", got)
+		}
+		w.close(a)
+
+		a = w.counted(&n)
+		_, err = a.Session(w.Ctx)
+		w.OK(err)
+		w.setLimit(b.semaphore(1), 4)
+		s = a.semaphore(1)
+		for i := range 3 {
+			n.Next()
+			h, err := s.Acquire(w.Ctx, 2)
+			w.Is(err, nil)
+			synctest.Wait()
+			want := recipetest.Counts{Requests: 1}
+			if i == 0 {
+				want.Requests = 2
+			}
+			n.Want(t, "Acquire under a raised limit", want)
+			w.release(h)
+		}
+		w.setLimit(b.semaphore(1), 1)
+		n.Next()
+		h := a.acquire(1, 1)
+		n.Want(t, "Acquire under a lowered limit", recipetest.Counts{Requests: 1})
+		w.release(h)
 	})
 }
 

@@ -25,8 +25,21 @@
 // before. A waiter that is paused when its turn comes holds up those behind it
 // until it goes on or its session is over, as a holder does.
 //
-// An Acquire that does not wait costs one request, and Release another. One that
-// waits costs two more writes, for a node by which the next behind it is woken.
+// # What it costs
+//
+// An Acquire that does not wait is one write together with one look at the line,
+// and Release is another write. One that waits makes two more writes, for a node by
+// which the next behind it is woken, and looks again once or more. TryAcquire looks
+// at the line before it joins it.
+//
+// The look needs what each entry says of itself. Where a list carries the entries'
+// data (etcd, Consul, mem) the write and the look are one request, and a look alone
+// is one; its answer grows with the line. Where a list is names (ZooKeeper) the write
+// and the list are one request each, and the data of each entry that this connection
+// has not seen before is one more, all of them at once: the first Acquire of a
+// program, with 99 others who hold, is about a hundred requests, and later ones read
+// what has come since. A semaphore with many holders or waiters that come and go is
+// expensive there. The packages of the drivers say what their requests are.
 //
 // # The limit
 //
@@ -34,7 +47,14 @@
 // others in line with another limit fails with a [LimitError].
 //
 // [Semaphore.SetLimit] changes it at run time, for all who use the semaphore and
-// whatever they stated. See there for how long that lasts.
+// whatever they stated. The change is in the line, as a notice that the client
+// who made it keeps there, and is in force while it is there: everybody goes by
+// what the line shows, and by nothing that was seen before. See there for how
+// long that is.
+//
+// A change costs two writes, the removal of what it replaces, and while it is kept
+// one watch of the line. Who comes in under a raised limit that it did not know of
+// writes once more, in the background. Nobody else pays for it.
 //
 // # No re-entry
 //

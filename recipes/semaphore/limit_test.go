@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/drivers/mem"
@@ -134,8 +133,8 @@ func TestHolderAboveTheLoweredLimitCounts(t *testing.T) {
 	})
 }
 
-// The later of several changes stays, one notice of them is left for each
-// session, and whoever has another limit configured takes the one in force.
+// The later of several changes counts, one notice of them is left, and whoever has
+// another limit configured takes the one in force.
 func TestTheLastChangeCounts(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
@@ -147,6 +146,7 @@ func TestTheLastChangeCounts(t *testing.T) {
 			t.Errorf("%d notices; want 1", n)
 		}
 		w.setLimit(b.semaphore(1), 2)
+		w.notices(1)
 		for _, configured := range []int{1, 2, 9} {
 			c := w.client()
 			h := c.acquire(2, configured)
@@ -154,6 +154,7 @@ func TestTheLastChangeCounts(t *testing.T) {
 			w.Is(err, coord.ErrBusy)
 			w.release(h)
 		}
+		w.setLimit(s, 3)
 		late := a.Link().Hold(mem.OpDelete) // of what the next replaces
 		var err error
 		set := w.attempt(func(at *attempt) { err = s.SetLimit(w.Ctx, 4) })
@@ -162,74 +163,6 @@ func TestTheLastChangeCounts(t *testing.T) {
 		late.Release()
 		<-set.Over
 		w.Is(err, nil)
-	})
-}
-
-// A change outlives the session that made it through those who have seen it:
-// one who came after it, one who waited and was let in by it, and one who comes
-// again.
-func TestTheChangeOutlivesItsMaker(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b := w.client(), w.client()
-		h := a.acquire(1, 1)
-		knows := b.semaphore(1)
-		waiting := w.attempt(func(at *attempt) { at.Held, at.Err = knows.Acquire(w.Ctx, 3) })
-		waiting.Failed(coord.ErrInvalid)
-		waiting = w.attempt(func(at *attempt) { at.Held, at.Err = knows.Acquire(w.Ctx, 1) })
-		blocked(waiting)
-		maker := w.client()
-		w.setLimit(maker.semaphore(1), 3)
-		in := waiting.Granted()
-		if err := maker.Close(w.Ctx); err != nil {
-			t.Fatal(err)
-		}
-		w.uses(w.client(), 3, 2) // from the entry of who was let in
-		third := w.client().acquire(1, 1)
-		w.release(in, h, third)
-		w.entries(0)
-		again, err := knows.Acquire(w.Ctx, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.uses(w.client(), 3, 3)
-		w.release(again)
-	})
-}
-
-func TestSetLimitWithFaults(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b := w.client(), w.client()
-		h := a.acquire(1, 1)
-		next := b.acquiring(w.Ctx, 1, 1)
-		link := a.Link()
-		s := a.semaphore(1)
-		link.DropNextReply(mem.OpCreate)
-		w.setLimit(s, 2)
-		in := next.Granted()
-		link.DropNextReply(mem.OpDelete)
-		w.setLimit(s, 1)
-		if n := len(w.of("l")); n != 1 {
-			t.Errorf("%d notices; want 1", n)
-		}
-
-		link.Freeze(mem.Both)
-		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
-		w.Is(s.SetLimit(ctx, 9), context.DeadlineExceeded)
-		cancel()
-		if err := link.Heal(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
-		if n := len(w.of("l")); n != 1 {
-			t.Errorf("%d notices after one that was given up; want 1", n)
-		}
-
-		// An operator removes the notice: those who have seen it go on with it.
-		w.Remove(w.of("l")[0].Key)
-		time.Sleep(time.Second)
-		w.setLimit(s, 2)
-		w.release(h, in)
-		w.release(b.acquire(2, 1))
 	})
 }
 

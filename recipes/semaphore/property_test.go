@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +44,28 @@ func newModel(s *schedule) recipetest.Model[*semaphore.Held] {
 	for _, c := range s.Clients {
 		m.sems = append(m.sems, semaphore.New(c.Client, "s", m.limit))
 	}
+	s.Cleanup(m.agreed) // before the clients close
 	return m
+}
+
+// agreed wants one change at most to be kept in the end, and everybody to go by
+// it.
+func (m *model) agreed() {
+	m.Ctx = context.WithoutCancel(m.Ctx) // the test's has ended
+	limits := make(map[int]bool)
+	for _, sem := range m.sems {
+		limit, _, err := sem.Limit(m.Ctx)
+		m.OK(err)
+		limits[limit] = true
+	}
+	changes := make(map[string]bool)
+	for _, n := range (&world{m.World}).of("l") {
+		most, _, _ := strings.Cut(string(queue.Value(n)), "@")
+		changes[most] = true
+	}
+	if len(limits) != 1 || len(changes) > 1 || len(changes) == 0 && !limits[m.limit] {
+		m.Wrong("the limits are %v, and the changes that are kept %v", limits, changes)
+	}
 }
 
 func (m *model) Move(i, k, p int) bool {

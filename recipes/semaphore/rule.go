@@ -44,7 +44,7 @@ func (s *Semaphore) inLine(line []driver.Node, own int) queue.Verdict {
 	default:
 		return v
 	}
-	v.Granted = in.letIn(line, own, ahead)
+	v.Granted = letIn(line, own, ahead)
 	return v
 }
 
@@ -54,45 +54,52 @@ func waits(line []driver.Node, own int) bool {
 	return gated
 }
 
-// agreement is the limit in force, and the entry that said so, if any did.
+// agreement is the limit in force and who says so.
 type agreement struct {
-	limit
-	name string
-	by   driver.Node
+	change             // of version 0 if nobody has changed the limit
+	name   string      // of the semaphore
+	by     driver.Node // the first in line, if the limit is the one that it was given
 }
 
-// inForce finds the limit of the highest version in the line or known to this
-// client, and keeps it in mind. Among entries of the same version the first in
-// line counts.
+// inForce finds the limit in force: the last change in the line, or without any
+// what the first in line was given, or without anybody what this client was. It
+// depends on nothing else, and on nothing that was seen before, so all who see the
+// same line go by the same limit, and what is not in the store any more is not in
+// force.
 func (s *Semaphore) inForce(line []driver.Node) agreement {
-	in := agreement{s.known(), s.name, driver.Node{}}
-	found := in.version > 0
+	in := agreement{change: change{most: s.stated}, name: s.name}
 	for _, n := range line {
-		if queue.IsGate(n) {
+		if c, ok := changeOf(n); ok {
+			if c.version > in.version {
+				in.change = c
+			}
 			continue
 		}
-		if t, ok := termsOf(n); ok && (!found || t.limit.version > in.version) {
-			in.limit, in.by, found = t.limit, n, true
+		if in.version > 0 || in.by.Key != "" {
+			continue
+		}
+		if t, ok := termsOf(n); ok {
+			in.most, in.by = t.stated, n
 		}
 	}
-	s.learn(in.limit)
+	s.seen.Store(in.most)
 	return in
 }
 
-// disagrees refuses an entry that comes with another limit than the one in
-// force. Who waits already was not refused, so it is not the one who is wrong,
-// but whoever is first in line now: it will leave, and until then the lower of
-// the two limits counts.
+// disagrees refuses an entry that comes with another limit than the first in
+// line, unless the limit was changed for all. Who waits already was not refused,
+// so it is not the one who is wrong, but whoever is first in line now: it will
+// leave, and until then the lower of the two limits counts.
 func (a *agreement) disagrees(line []driver.Node, own int) error {
 	t, ok := termsOf(line[own])
-	if !ok || t.limit.version != a.version || t.limit.most == a.most {
+	if !ok || a.version > 0 || t.stated == a.most {
 		return nil
 	}
 	if waits(line, own) {
-		a.most = min(a.most, t.limit.most)
+		a.most = min(a.most, t.stated)
 		return nil
 	}
-	return &LimitError{Name: a.name, Stated: int(t.limit.most), InForce: int(a.most), Owner: queue.Contender(a.by).Owner}
+	return &LimitError{Name: a.name, Stated: int(t.stated), InForce: int(a.most), Owner: queue.Contender(a.by).Owner}
 }
 
 // wants returns the permits of an entry. What cannot be read, because somebody
@@ -105,9 +112,9 @@ func (a *agreement) wants(n driver.Node) int64 {
 }
 
 // letIn guesses for those who look on whether an entry that is out of the limit
-// holds all the same, because it came in before the limit was lowered: it would
-// be within the limit that it knows, and does not say that it waits.
-func (a *agreement) letIn(line []driver.Node, own int, ahead int64) bool {
+// holds all the same, because the limit was higher when it came in: it would be
+// within the one that it came in under, and does not say that it waits.
+func letIn(line []driver.Node, own int, ahead int64) bool {
 	t, ok := termsOf(line[own])
-	return ok && t.limit.version < a.version && ahead+int64(t.permits) <= t.limit.most && !waits(line, own)
+	return ok && ahead+int64(t.permits) <= t.under && !waits(line, own)
 }

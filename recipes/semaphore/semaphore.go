@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -12,22 +13,33 @@ import (
 
 // Semaphore is a semaphore by name, shared by everybody who uses the same name
 // in the same namespace of the same store. It is safe for concurrent use. Several
-// values of one name are one semaphore; a value remembers the last change of the
-// limit that it has seen, so a program had better keep it.
+// values of one name are one semaphore.
 type Semaphore struct {
-	queue *queue.Queue
-	name  string
-	err   error // the limit that it was given is invalid
+	queue   *queue.Queue
+	client  *coord.Client
+	session *coord.Session // of coord.WithSession; nil: the one that the client shares
+	name    string
+	stated  int64 // the limit that it was given
+	err     error // that limit is invalid
 
-	mu     sync.Mutex
-	latest limit // of the highest version seen
+	// seen is the limit that was in force when this value last looked. It tells
+	// others under which limit somebody came in, and lets nobody in.
+	seen atomic.Int64
+
+	mu   sync.Mutex
+	kept *keeper // of the last change that was made with this value
 }
 
 // New returns the semaphore called name, of which that many permits can be held
 // at a time. Any name of 1 to coord.MaxName bytes is valid, and 1 to MaxLimit
 // permits; what is wrong with them shows in the first call.
 func New(client *coord.Client, name string, permits int, opts ...coord.RecipeOption) *Semaphore {
-	s := &Semaphore{name: name, err: checkLimit(permits), latest: limit{most: int64(permits)}}
+	var o coord.RecipeOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	s := &Semaphore{client: client, session: o.Session, name: name, stated: int64(permits), err: checkLimit(permits)}
+	s.seen.Store(s.stated)
 	s.queue = queue.New(client, "semaphore", name, s.inLine, opts)
 	return s
 }
@@ -63,7 +75,7 @@ func (s *Semaphore) acquire(ctx context.Context, n int,
 	if err != nil {
 		return nil, s.fail("acquire", err)
 	}
-	came := terms{n, s.known()}
+	came := terms{n, s.stated, s.seen.Load()}
 	e, err := join(ctx, queue.Request{Kind: request, Value: []byte(came.String()), Gate: true})
 	if err != nil {
 		return nil, err
@@ -72,16 +84,16 @@ func (s *Semaphore) acquire(ctx context.Context, n int,
 	if err != nil {
 		return nil, err
 	}
-	if now := s.known(); now.version > came.limit.version {
-		s.passOn(e, terms{n, now})
+	if now := s.seen.Load(); now > came.under {
+		s.correct(e, terms{n, s.stated, now})
 	}
 	return &Held{h, e, n}, nil
 }
 
-// passOn writes into an entry what its client has learned since it came, for
-// those who come when nobody else is left to tell them. It is no part of the
-// grant, and fails if the entry is left by then.
-func (s *Semaphore) passOn(e *queue.Entry, t terms) {
+// correct writes into an entry that it came in under a higher limit than its
+// client knew, for those who look at the line when that one has ended. It is no
+// part of the grant, and fails if the entry is left by then.
+func (s *Semaphore) correct(e *queue.Entry, t terms) {
 	e.Session().Go(func(ctx context.Context) { _ = e.Write(ctx, []byte(t.String())) })
 }
 

@@ -4,8 +4,11 @@
 package broken
 
 import (
+	"slices"
+
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/internal/queue"
 )
 
 // Recipe is a recipe that is broken; Open makes it, with the parameters of the
@@ -20,22 +23,28 @@ type Recipe[Open any] struct {
 	Open Open
 }
 
-// Mutex, RWLock and Semaphore are how recipes are made.
+// Mutex, RWLock, Semaphore and Election are how recipes are made.
 type (
 	Mutex     = func(c *coord.Client, name string) subject.Want
 	RWLock    = func(c *coord.Client, name string) subject.ReadWrite
 	Semaphore = func(c *coord.Client, name string, limit int) subject.Counting
+	Election  = func(c *coord.Client, name string) subject.Electing
 )
 
 // mistake is made with any recipe: it breaks a way to want something.
 type mistake struct {
-	name, doc                string
-	mutex, rwlock, semaphore string // the rule that it breaks, or "" if there is none
-	spoil                    func(c *coord.Client, name string, w subject.Want) subject.Want
+	name, doc                          string
+	mutex, rwlock, semaphore, election string // the rule that it breaks, or "" if there is none
+	spoil                              func(c *coord.Client, name string, w subject.Want) subject.Want
 }
 
 // Mutexes returns the broken mutexes.
-func Mutexes() (all []Recipe[Mutex]) {
+func Mutexes() []Recipe[Mutex] {
+	all := []Recipe[Mutex]{
+		{"short-counter", "M21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)", func(c *coord.Client, name string) subject.Want {
+			return wants(queue.New(c, "mutex", name, shortCounter(8), nil), queue.Request{}, nil)
+		}},
+	}
 	for _, m := range mistakes() {
 		if m.mutex != "" {
 			all = append(all, Recipe[Mutex]{m.name, m.mutex, m.doc, func(c *coord.Client, name string) subject.Want {
@@ -63,7 +72,7 @@ func RWLocks() []Recipe[RWLock] {
 
 // Semaphores returns the broken semaphores.
 func Semaphores() []Recipe[Semaphore] {
-	all := append(brokenSemaphores(), brokenCounts()...)
+	all := slices.Concat(brokenSemaphores(), brokenCounts(), brokenLimits())
 	for _, m := range mistakes() {
 		if m.semaphore != "" {
 			all = append(all, Recipe[Semaphore]{m.name, m.semaphore, m.doc, func(c *coord.Client, name string, limit int) subject.Counting {

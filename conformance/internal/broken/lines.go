@@ -119,15 +119,23 @@ func brokenLines() []Recipe[RWLock] {
 				}
 				return ahead(line[:own], slices.IndexFunc(line[:own], writes))
 			}),
-		line("short-counter", "R21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)",
-			func(line []driver.Node, own int) queue.Verdict {
-				first := -1
-				for i, n := range line {
-					if n.Seq%8 < line[own].Seq%8 && (first < 0 || n.Seq%8 > line[first].Seq%8) {
-						first = i
-					}
-				}
-				return ahead(line, first)
-			}),
+		line("short-counter", "R21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)", shortCounter(8)),
+	}
+}
+
+// shortCounter is a rule that orders by a counter which begins again after so
+// many.
+func shortCounter(size uint64) queue.Rule {
+	return func(line []driver.Node, own int) queue.Verdict {
+		first := -1
+		for i, n := range line {
+			if n.Seq%size < line[own].Seq%size && (first < 0 || n.Seq%size > line[first].Seq%size) {
+				first = i
+			}
+		}
+		if first < 0 {
+			return queue.Verdict{}
+		}
+		return queue.Verdict{Blocked: true, Blocker: line[first]}
 	}
 }

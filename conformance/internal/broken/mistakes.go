@@ -3,6 +3,7 @@ package broken
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -11,31 +12,33 @@ import (
 )
 
 // mistakes are those that any recipe can be made with.
-func mistakes() []mistake { return append(commonMistakes(), revocationMistakes()...) }
+func mistakes() []mistake {
+	return slices.Concat(commonMistakes(), endMistakes(), revocationMistakes())
+}
 
 func commonMistakes() []mistake {
 	return []mistake{
 		{
-			name: "released-once", rwlock: "R12", semaphore: "P14",
+			name: "released-once", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
 			doc: "Releasing again is an error.",
 			spoil: holding(func(h subject.Hold) subject.Hold {
 				return &releasedOnce{Hold: h}
 			}),
 		},
 		{
-			name: "release-forgets", rwlock: "R12", semaphore: "P14",
+			name: "release-forgets", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
 			doc: "A release that the store does not answer drops what is known of the hold, so the next one finds nothing to release. (CURATOR-486, -678.)",
 			spoil: holding(func(h subject.Hold) subject.Hold {
 				return &forgetful{Hold: h}
 			}),
 		},
 		{
-			name: "release-again-frees-the-next", rwlock: "R12", semaphore: "P14",
+			name: "release-again-frees-the-next", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
 			doc:   "A repeated release frees whatever this process has got since.",
 			spoil: releasesLatest,
 		},
 		{
-			name: "no-cleanup-after-panic", rwlock: "R11", semaphore: "P13",
+			name: "no-cleanup-after-panic", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
 			doc: "Do does not release when its function panics.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire := w.Acquire
@@ -51,7 +54,7 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "loss-swallowed", rwlock: "R11", semaphore: "P13",
+			name: "loss-swallowed", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
 			doc: "Do returns what its function returned, also when that was not protected to the end.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				do := w.Do
@@ -66,14 +69,14 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "never-told", rwlock: "R14", semaphore: "P16",
+			name: "never-told", mutex: "M8", rwlock: "R14", semaphore: "P16", election: "K10",
 			doc: "A holder does not learn that it has lost what it holds. (Curator, kazoo.)",
 			spoil: holding(func(h subject.Hold) subject.Hold {
 				return untold{h}
 			}),
 		},
 		{
-			name: "local-tokens", rwlock: "R3", semaphore: "P3",
+			name: "local-tokens", mutex: "M8", rwlock: "R3", semaphore: "P3", election: "K1",
 			doc: "The fencing token is a counter of the process.",
 			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
 				return holding(func(h subject.Hold) subject.Hold {
@@ -83,12 +86,12 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "stale-reentry", rwlock: "R8", semaphore: "P5",
+			name: "stale-reentry", mutex: "M12", rwlock: "R8", semaphore: "P5",
 			doc:   "Under a hold's context an acquire succeeds without a look at whether it is lost. (Curator's InterProcessMutex.)",
 			spoil: reentersAnything,
 		},
 		{
-			name: "try-stays-in-line", rwlock: "R4", semaphore: "P4",
+			name: "try-stays-in-line", rwlock: "R4", semaphore: "P4", election: "K2",
 			doc: "A try that fails leaves its contender in the line. (kazoo #732.)",
 			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire, try := w.Acquire, w.Try
@@ -106,7 +109,7 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "given-up-stays-in-line", rwlock: "R15", semaphore: "P17",
+			name: "given-up-stays-in-line", mutex: "M9", rwlock: "R15", semaphore: "P17", election: "K11",
 			doc: "The place of who gives up stays in the line. (CURATOR-205.)",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire := w.Acquire
@@ -127,12 +130,12 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "lost-wakeup", rwlock: "R20", semaphore: "P22",
+			name: "lost-wakeup", mutex: "M20", rwlock: "R20", semaphore: "P22", election: "K15",
 			doc:   "A waiter that was cut off for a moment is not woken any more. (kazoo PR #170, CURATOR-495.)",
 			spoil: losesWakeups,
 		},
 		{
-			name: "late", rwlock: "R16", semaphore: "P18",
+			name: "late", mutex: "M15", rwlock: "R16", semaphore: "P18", election: "K16",
 			doc: "A call whose ctx has ended returns when it is convenient. (Curator, kazoo.)",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire, try, contenders := w.Acquire, w.Try, w.Contenders

@@ -13,32 +13,32 @@ import (
 func revocationMistakes() []mistake {
 	return []mistake{
 		{
-			name: "deaf", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "deaf", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc:   "Who is asked to let go does not hear of it.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return deaf{h} }),
 		},
 		{
-			name: "anonymous-revocation", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "anonymous-revocation", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc:   "Who is asked to let go is not told by whom.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return anonymous{h} }),
 		},
 		{
-			name: "listens-once", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "listens-once", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc:   "A request that was not there when the listening began is not heard.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return impatient{h} }),
 		},
 		{
-			name: "listens-for-ever", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "listens-for-ever", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc:   "Listening ends neither with its ctx nor with the hold.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return tireless{h} }),
 		},
 		{
-			name: "revoked-is-released", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "revoked-is-released", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc:   "Who is asked to let go has let go.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return obedient{h} }),
 		},
 		{
-			name: "requests-stay", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "requests-stay", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc: "A request is not withdrawn when who made it gives up.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				revoke := w.Revoke
@@ -56,7 +56,7 @@ func revocationMistakes() []mistake {
 			},
 		},
 		{
-			name: "asking-the-gone-fails", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "asking-the-gone-fails", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc: "To ask somebody who has left is an error.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				revoke := w.Revoke
@@ -73,7 +73,7 @@ func revocationMistakes() []mistake {
 			},
 		},
 		{
-			name: "asks-and-leaves", mutex: "M19", rwlock: "R13", semaphore: "P15",
+			name: "asks-and-leaves", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc: "Revoke returns when the request was heard, and not when it was granted.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				revoke := w.Revoke

@@ -96,12 +96,6 @@ func brokenSemaphores() []Recipe[Semaphore] {
 				}
 				return s
 			}),
-		{"remembers-nothing", "P11", "A change of the limit that has been seen is forgotten.",
-			func(c *coord.Client, name string, limit int) subject.Counting {
-				s := subject.Semaphore(c, name, limit)
-				s.Want = func(n int) subject.Want { return subject.Semaphore(c, name, limit).Want(n) }
-				return s
-			}},
 		{"names-folded", "P8", "Names that differ in capitals are one.",
 			func(c *coord.Client, name string, limit int) subject.Counting {
 				return subject.Semaphore(c, strings.ToLower(name), limit)

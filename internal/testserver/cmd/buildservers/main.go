@@ -1,6 +1,7 @@
 // Command buildservers builds or installs the store servers that the tests run,
-// so that the first test need not, and prints their paths. What is there already
-// is left. It also removes the directories that killed test programs have left.
+// so that the first test need not, and prints which these are. What is there
+// already is left. It also removes the directories that killed test programs have
+// left.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/coordkit/coordkit/internal/testserver"
@@ -26,16 +28,29 @@ func main() {
 
 func run(ctx context.Context) error {
 	defer signOfLife()()
-	for _, get := range []func(context.Context, io.Writer) (string, error){
-		testserver.EtcdBinary, testserver.ZooKeeperJars, testserver.ConsulBinary,
-	} {
-		path, err := get(ctx, os.Stderr)
-		if err != nil {
-			return err
-		}
-		fmt.Println(path)
+	all, err := testserver.Releases(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	if err := show(os.Stdout, all); err != nil {
+		return err
 	}
 	return testserver.Sweep()
+}
+
+// show tells what is run, and where that is not what the tests were written with.
+func show(w io.Writer, all []testserver.Release) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "servers that the tests run") // errors are kept for Flush
+	for _, r := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Server, r.Version, r.Path)
+	}
+	for _, r := range all {
+		for _, what := range r.Instead {
+			fmt.Fprintf(t, "NOT AS RECORDED: %s\n", what)
+		}
+	}
+	return t.Flush()
 }
 
 // signOfLife says every half minute that the program is at work, as compilers
