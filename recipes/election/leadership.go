@@ -61,6 +61,9 @@ func (l *Leadership) Resign(ctx context.Context) error {
 // returns who and why. It is up to the leader what to do about it. ctx bounds it;
 // when the leadership ends first the error Is coord.ErrNotHeld. It costs the
 // store nothing before it is called, and one watch while it waits.
+//
+// A request stands until the leader has let go or it is withdrawn, and as long each
+// call returns at once: who declines should not ask again right away.
 func (l *Leadership) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return l.entry.Revoked(ctx, l.Hold)
 }
