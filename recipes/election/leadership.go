@@ -62,8 +62,8 @@ func (l *Leadership) Resign(ctx context.Context) error {
 // when the leadership ends first the error Is coord.ErrNotHeld. It costs the
 // store nothing before it is called, and one watch while it waits.
 //
-// A request stands until the leader has let go or it is withdrawn, and as long each
-// call returns at once: who declines should not ask again right away.
+// A request stands until the leader has let go or it is withdrawn; until then each
+// call returns at once, so who declines should not ask again right away.
 func (l *Leadership) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return l.entry.Revoked(ctx, l.Hold)
 }

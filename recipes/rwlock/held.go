@@ -63,8 +63,8 @@ func (h *WriteHeld) Downgrade(ctx context.Context) (*ReadHeld, error) {
 // bounds it; when the hold ends first the error Is coord.ErrNotHeld. It costs
 // the store nothing before it is called, and one watch while it waits.
 //
-// A request stands until the holder has let go or it is withdrawn, and as long each
-// call returns at once: who declines should not ask again right away.
+// A request stands until the holder has let go or it is withdrawn; until then each
+// call returns at once, so who declines should not ask again right away.
 func (h *ReadHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return h.entry.Revoked(ctx, h.Hold)
 }
