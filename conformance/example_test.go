@@ -36,6 +36,6 @@ func ExampleCheck() {
 	}
 	// Output:
 	// passed: C5 After Delete, Create of the same id makes a new node at the end of the line.
-	// NOT VERIFIED: E2 ErrUnavailable is returned only when the call surely had no effect.
+	// NOT VERIFIED: E2 ErrUnavailable is returned only when the call surely had no effect, and no error Is both that and ErrUncertain.
 	// passed: F3 Caps and the optional interfaces agree.
 }

@@ -89,6 +89,9 @@ func (t *Trial) methods(c driver.Conn, s driver.Session) []method {
 	if f, ok := driver.As[driver.AnyWaiter](s); ok {
 		ms = append(ms, method{"WaitAny", func(ctx context.Context) error { _, err := f.WaitAny(ctx, nodes); return err }})
 	}
+	if f, ok := driver.As[driver.FirstTeller](s); ok {
+		ms = append(ms, method{"First", func(ctx context.Context) error { _, err := f.First(ctx, stays); return err }})
+	}
 	return ms
 }
 

@@ -33,6 +33,7 @@ func fastRules() []Rule {
 			},
 		},
 		namesRule(),
+		firstRule(),
 	}
 }
 
@@ -256,6 +257,7 @@ func capsAgree(t *Trial) {
 	_, lister := driver.As[driver.CreateLister](s)
 	_, names := driver.As[driver.NameLister](s)
 	_, waiter := driver.As[driver.AnyWaiter](s)
+	_, first := driver.As[driver.FirstTeller](s)
 	_, watcher := driver.As[driver.Watcher](c)
 	for _, o := range []struct {
 		cap driver.Caps
@@ -265,6 +267,7 @@ func capsAgree(t *Trial) {
 		{driver.CapCreateList, "its sessions implement", lister},
 		{driver.CapListNames, "its sessions implement", names},
 		{driver.CapWaitAny, "its sessions implement", waiter},
+		{driver.CapFirst, "its sessions implement", first},
 		{driver.CapWatch, "the connection implements", watcher},
 	} {
 		if caps.Has(o.cap) != o.has {

@@ -39,6 +39,16 @@ type AnyWaiter interface {
 	WaitAny(ctx context.Context, nodes []Node) (int, error)
 }
 
+// FirstTeller is an optional interface of a Session, for stores where the list of
+// a long line costs much more than a look at its beginning.
+type FirstTeller interface {
+	// First reports whether n is there and no node of its directory is ahead of
+	// it (F5): what is ahead of a node can only become less, so that stays so until
+	// n is gone. False may also mean that it is not certain, for a moment or
+	// because of what else is there; a list tells.
+	First(ctx context.Context, n Node) (bool, error)
+}
+
 // Watcher is an optional interface of a Conn: it shows a directory as it
 // changes, for observers that have no session.
 type Watcher interface {
@@ -74,6 +84,8 @@ const (
 	// CapWaitBoth: WaitAny for one's own node and another's costs the store no more
 	// than WaitDelete for the other's.
 	CapWaitBoth
+	// CapFirst: sessions implement FirstTeller.
+	CapFirst
 	// CapWatch: the connection implements Watcher.
 	CapWatch
 	// CapShared: other processes see the same store. A program that must not
@@ -92,6 +104,7 @@ var capNames = []struct {
 	{CapListNames, "list-names"},
 	{CapWaitFirst, "wait-first"},
 	{CapWaitBoth, "wait-both"},
+	{CapFirst, "first"},
 	{CapWatch, "watch"},
 	{CapShared, "shared"},
 	{CapDurable, "durable"},

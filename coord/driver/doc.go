@@ -53,6 +53,7 @@
 //	F1  CreateList gives what Create followed by List gives.
 //	F2  WaitAny returns when any of the nodes is gone, and only then.
 //	F4  CreateNames and ListNames give what CreateList and List give, with or without the data.
+//	F5  First is true only of a node that is there with none ahead of it, and soon of each that is.
 //	V1  Watch shows the directory as it is at once, and again after every change.
 //	V2  Watch never shows an older state after a newer one.
 //	V3  A watch survives a broken connection, a lost server and compacted history.

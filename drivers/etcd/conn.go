@@ -108,7 +108,7 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWatch | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
 // List implements driver.Conn. The read is linearizable, hence L5.

@@ -6,14 +6,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
-// session implements driver.Session, driver.CreateLister and driver.AnyWaiter
-// on a lease.
+// session implements driver.Session, driver.CreateLister, driver.AnyWaiter and
+// driver.FirstTeller on a lease.
 type session struct {
 	conn    *conn
 	id      int64
@@ -125,6 +126,27 @@ func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, er
 		return err
 	})
 	return nodes, err
+}
+
+// First implements driver.FirstTeller. It asks for what was created up to the
+// node's creation, and no more of that than two: the server still looks at the
+// whole line, but the answer is short. Any member may answer, as it need not know
+// the latest: at whatever time after its creation none was ahead, none is now.
+func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {
+	dir := s.conn.dir(n.Dir)
+	err = s.live(func() error {
+		resp, err := s.conn.read(ctx, s.op("list", n.Dir), &pb.RangeRequest{
+			Key: []byte(dir.from), RangeEnd: []byte(dir.to),
+			MaxCreateRevision: int64(n.Token), Limit: 2, Serializable: true,
+		})
+		if err != nil || uint64(resp.Header.Revision) < n.Token || len(resp.Kvs) != 1 {
+			return err
+		}
+		only, ok := s.conn.asNode(n.Dir, resp.Kvs[0], resp.Header.Revision)
+		first = ok && only.Same(n)
+		return nil
+	})
+	return first && err == nil, err
 }
 
 // Close implements driver.Session: it revokes the lease, which removes all

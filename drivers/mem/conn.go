@@ -58,7 +58,7 @@ func (c *Conn) Store() *Store { return c.store }
 // Caps returns what a store within the process can do: all but CapListNames,
 // as its lists hold the data, CapShared and CapDurable.
 func (c *Conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapWatch
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapFirst | driver.CapWatch
 }
 
 // OpenSession opens a session, as driver.Conn says. The ttl is granted exactly.

@@ -153,7 +153,18 @@ func (st *Store) list(r listing) ([]driver.Node, error) {
 	return d.snapshot(), nil
 }
 
-// change is a request to update or delete the very node given.
+// first reports whether the very node given is the first of its directory.
+func (st *Store) first(r change) (bool, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if r.by.ended {
+		return false, errNoSession
+	}
+	n := st.find(r.namespace, r.node)
+	return n != nil && n.dir.nodes[n.dir.head] == n, nil
+}
+
+// change is a request about the very node given.
 type change struct {
 	by        *lessee
 	namespace string

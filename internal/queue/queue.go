@@ -45,8 +45,9 @@ func New(client *coord.Client, kind, name string, rule Rule, opts []coord.Recipe
 	return q
 }
 
-// ByName says that the rule looks at names and order only, and not at data,
-// which on some stores saves one request for each node. It returns q.
+// ByName says that the rule looks at names and order only, and not at data, which
+// on some stores saves one request for each node, and that the first of the line
+// holds, whoever stands behind it. It returns q.
 func (q *Queue) ByName() *Queue {
 	q.byName = true
 	return q

@@ -62,7 +62,7 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 		if err != nil {
 			return err
 		}
-		if granted {
+		if granted || e.first(ctx) {
 			break
 		}
 		if line, err = e.look(ctx); err != nil {
@@ -82,6 +82,18 @@ func (e *Entry) grant() error {
 	e.granted.Store(true)
 	e.startGuard()
 	return nil
+}
+
+// first reports whether the entry is known to be the first of its line, which
+// where the driver can tell costs less than to look at all of it. An error is left
+// to the look.
+func (e *Entry) first(ctx context.Context) bool {
+	t, ok := driver.As[driver.FirstTeller](e.session.Driver())
+	if !ok || !e.queue.byName {
+		return false
+	}
+	first, err := t.First(ctx, e.node)
+	return err == nil && first
 }
 
 // look lists the line again: the one read of a handoff that was not certain.

@@ -3,6 +3,7 @@ package sabotage
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,15 @@ func createSabotages() []Sabotage {
 						_, _ = s.Session.Create(ctx, dir, id+"x", data)
 					}
 					return n, err
+				}
+				s.first = func(ctx context.Context, n driver.Node) (bool, error) {
+					line, err := s.Session.List(ctx, n.Dir)
+					for _, m := range line {
+						if !strings.HasSuffix(m.ID, "x") { // of those that it knows
+							return m.Same(n), err
+						}
+					}
+					return false, err
 				}
 			}),
 		},

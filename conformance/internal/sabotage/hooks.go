@@ -90,6 +90,7 @@ type session struct {
 	list       func(ctx context.Context, dir string) ([]driver.Node, error)
 	wait       func(ctx context.Context, n driver.Node) error
 	waitAny    func(ctx context.Context, nodes []driver.Node) (int, error)
+	first      func(ctx context.Context, n driver.Node) (bool, error)
 	update     func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error)
 	remove     func(ctx context.Context, n driver.Node) error
 	close      func(ctx context.Context) error
@@ -149,6 +150,14 @@ func (s *session) WaitDelete(ctx context.Context, n driver.Node) error {
 		return s.wait(ctx, n)
 	}
 	return s.Session.WaitDelete(ctx, n)
+}
+
+// First implements driver.FirstTeller.
+func (s *session) First(ctx context.Context, n driver.Node) (bool, error) {
+	if s.first != nil {
+		return s.first(ctx, n)
+	}
+	return s.Session.(driver.FirstTeller).First(ctx, n)
 }
 
 func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {

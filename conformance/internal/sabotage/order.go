@@ -75,6 +75,9 @@ func mapped(h conformance.Harness, out, in func(namespace string, n driver.Node)
 			s.wait = func(ctx context.Context, n driver.Node) error {
 				return s.Session.WaitDelete(ctx, in(c.namespace, n))
 			}
+			s.first = func(ctx context.Context, n driver.Node) (bool, error) {
+				return s.Session.(driver.FirstTeller).First(ctx, in(c.namespace, n))
+			}
 			s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
 				all := make([]driver.Node, len(nodes))
 				for i, n := range nodes {

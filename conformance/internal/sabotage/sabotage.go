@@ -42,6 +42,7 @@ func All() []Sabotage {
 		errorSabotages(),
 		fastSabotages(),
 		namesSabotages(),
+		firstSabotages(),
 		watchSabotages(),
 		watchOrderSabotages(),
 		watchHealSabotages(),

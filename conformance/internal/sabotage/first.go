@@ -1,0 +1,56 @@
+package sabotage
+
+import (
+	"context"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// withFirst has First say what first does of a sound session.
+func withFirst(first func(ctx context.Context, sound driver.Session, n driver.Node) (bool, error)) func(conformance.Harness) conformance.Harness {
+	return eachSession(func(s *session) {
+		s.first = func(ctx context.Context, n driver.Node) (bool, error) { return first(ctx, s.Session, n) }
+	})
+}
+
+func firstSabotages() []Sabotage {
+	return []Sabotage{
+		{
+			Name: "first-of-its-session", Breaks: "F5",
+			Doc: "First looks at the nodes of one's own session.",
+			Apply: withFirst(func(ctx context.Context, s driver.Session, n driver.Node) (bool, error) {
+				line, err := s.List(ctx, n.Dir)
+				for _, m := range line {
+					if m.Session == n.Session {
+						return m.Same(n), err
+					}
+				}
+				return false, err
+			}),
+		},
+		{
+			Name: "first-by-name", Breaks: "F5",
+			Doc: "First takes a later node of the same name for the one it was asked about.",
+			Apply: withFirst(func(ctx context.Context, s driver.Session, n driver.Node) (bool, error) {
+				line, err := s.List(ctx, n.Dir)
+				return len(line) > 0 && line[0].Key == n.Key, err
+			}),
+		},
+		{
+			Name: "first-of-nobody", Breaks: "F5",
+			Doc: "First is true where nothing is ahead, whether or not the node is there.",
+			Apply: withFirst(func(ctx context.Context, s driver.Session, n driver.Node) (bool, error) {
+				line, err := s.List(ctx, n.Dir)
+				return len(line) == 0 || line[0].Seq >= n.Seq, err
+			}),
+		},
+		{
+			Name: "never-first", Breaks: "F5",
+			Doc: "First is never sure.",
+			Apply: withFirst(func(context.Context, driver.Session, driver.Node) (bool, error) {
+				return false, nil
+			}),
+		},
+	}
+}

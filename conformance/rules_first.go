@@ -1,0 +1,92 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+func firstRule() Rule {
+	return Rule{
+		ID:   "F5",
+		Text: "First is true only of a node that is there with none ahead of it, and soon of each that is.",
+		Cases: []Case{
+			{Name: "each of three", Check: firstOfThree},
+			{Name: "gone", Check: firstIsGone},
+			{Name: "created again", Check: firstCreatedAgain},
+			{Name: "removed", Needs: NeedRemoveDir, Check: firstRemoved},
+		},
+	}
+}
+
+// first calls First until the store has answered.
+func (t *Trial) first(s driver.Session, n driver.Node) (first bool) {
+	f, ok := driver.As[driver.FirstTeller](s)
+	if !ok {
+		t.NotOffered("First")
+	}
+	t.insist(s, "First "+n.Key, func() (err error) {
+		first, err = f.First(t.ctx, n)
+		return err
+	})
+	return first
+}
+
+// isFirst wants First to be true of one of the nodes, soon, and of no other.
+func (t *Trial) isFirst(s driver.Session, when string, first driver.Node, others ...driver.Node) {
+	t.Eventually(t.lateness(), func() error {
+		if !t.first(s, first) {
+			return fmt.Errorf("%s: First is false of %s, which is there with none ahead of it", when, show(first))
+		}
+		return nil
+	})
+	t.notFirst(s, when, others...)
+}
+
+func (t *Trial) notFirst(s driver.Session, when string, nodes ...driver.Node) {
+	for _, n := range nodes {
+		if t.first(s, n) {
+			t.Fatalf("%s: First is true of %s", when, show(n))
+		}
+	}
+}
+
+func firstOfThree(t *Trial) {
+	s, another := t.Session(), t.Session()
+	a, b, c := t.Create(another, dir, "0"), t.Create(s, dir, "0"), t.Create(another, dir, "1")
+	t.Create(s, other, "0") // another directory's first
+	for _, by := range []driver.Session{s, another} {
+		t.isFirst(by, "three in line", a, b, c)
+	}
+	t.Delete(another, a)
+	for _, by := range []driver.Session{s, another} {
+		t.isFirst(by, "the first of three is gone", b, a, c)
+	}
+	t.Delete(another, c)
+	t.isFirst(s, "alone", b, a, c)
+}
+
+func firstIsGone(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0")
+	t.isFirst(s, "alone", n)
+	t.Delete(s, n)
+	t.notFirst(s, "nobody is in line any more", n)
+}
+
+func firstCreatedAgain(t *Trial) {
+	s, another := t.Session(), t.Session()
+	n, behind := t.Create(s, dir, "0"), t.Create(another, dir, "0")
+	t.Delete(s, n)
+	again := t.Create(s, dir, "0")
+	t.isFirst(s, "the first has joined again, at the end", behind, n, again)
+	t.Delete(another, behind)
+	t.isFirst(s, "the later incarnation is alone", again, n, behind)
+}
+
+func firstRemoved(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0")
+	t.removeDir(dir)
+	t.notFirst(s, "the directory was removed", n)
+}
