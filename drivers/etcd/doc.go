@@ -50,7 +50,7 @@
 //	create, with or without the list   1
 //	update, delete, abandon, list      1
 //	open or close a session            1
-//	whether a node is the first        1, which any member may answer
+//	whether a node is the first        1
 //	wait                               0; 1 read if anything at all was written in
 //	                                   the store between the list and the watch's
 //	                                   beginning, but not while the watch is open;

@@ -130,16 +130,17 @@ func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, er
 
 // First implements driver.FirstTeller. It asks for what was created up to the
 // node's creation, and no more of that than two: the server still looks at the
-// whole line, but the answer is short. Any member may answer, as it need not know
-// the latest: at whatever time after its creation none was ahead, none is now.
+// whole line, but the answer is short. It is a read that a majority agrees to: a
+// member that is behind knows well who is ahead, as that can only become less, but
+// not that the node itself was removed.
 func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {
 	dir := s.conn.dir(n.Dir)
 	err = s.live(func() error {
 		resp, err := s.conn.read(ctx, s.op("list", n.Dir), &pb.RangeRequest{
 			Key: []byte(dir.from), RangeEnd: []byte(dir.to),
-			MaxCreateRevision: int64(n.Token), Limit: 2, Serializable: true,
+			MaxCreateRevision: int64(n.Token), Limit: 2,
 		})
-		if err != nil || uint64(resp.Header.Revision) < n.Token || len(resp.Kvs) != 1 {
+		if err != nil || len(resp.Kvs) != 1 {
 			return err
 		}
 		only, ok := s.conn.asNode(n.Dir, resp.Kvs[0], resp.Header.Revision)

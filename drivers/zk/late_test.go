@@ -28,8 +28,12 @@ func (f *fixture) loseReply() {
 	})
 }
 
-// loseReply has a request carried out, and its reply lost with the connection.
+// loseReply has a request carried out, and its reply lost with the connection. The
+// driver sees that afterwards: a server that has its session on another connection
+// carries out nothing that comes by this one.
 func (c *tapped) loseReply(t testing.TB, frame []byte) {
+	c.busy.Add(1)
+	defer c.busy.Done()
 	c.detach()
 	if _, err := c.Conn.Write(frame); err != nil {
 		t.Error(err)

@@ -80,8 +80,9 @@ type tapped struct {
 	opened bool
 	hello  []byte
 
-	detached atomic.Bool // the driver has lost it
-	reading  sync.Mutex  // held while the driver reads
+	detached atomic.Bool    // the driver has lost it
+	busy     sync.WaitGroup // until this is over, the driver does not see that
+	reading  sync.Mutex     // held while the driver reads
 }
 
 func (c *tapped) Write(b []byte) (total int, _ error) {
@@ -177,6 +178,14 @@ func (c *tapped) Close() error {
 const helloLength = 4 + 4 + 4 + 8 + 4 + 16
 
 func (c *tapped) Read(b []byte) (int, error) {
+	n, err := c.read(b)
+	if c.detached.Load() {
+		c.busy.Wait()
+	}
+	return n, err
+}
+
+func (c *tapped) read(b []byte) (int, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	if c.detached.Load() {
