@@ -102,18 +102,10 @@ func (w *wire) intercept() error {
 			return err
 		}
 		w.heard.Store(int64(time.Since(w.opened)))
-		w.link.told(zxid)
+		if zxid > 0 {
+			w.link.saw(uint64(zxid))
+		}
 		w.asks.answered(xid, answer{code: code, body: body})
 	}
 	return nil
-}
-
-// told takes note of the zxid that came with an answer.
-func (l *link) told(zxid int64) {
-	for {
-		last := l.zxid.Load()
-		if zxid <= last || l.zxid.CompareAndSwap(last, zxid) {
-			return
-		}
-	}
 }

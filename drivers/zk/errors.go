@@ -41,6 +41,42 @@ func kindOf(err error, write bool) error {
 	}
 }
 
+// errorOf is the library's error for a code of the server's, as in ZooKeeper's
+// KeeperException.Code.
+func errorOf(code int32) error {
+	switch code {
+	case 0:
+		return nil
+	case -8:
+		return gozk.ErrBadArguments
+	case -100:
+		return gozk.ErrAPIError
+	case -101:
+		return gozk.ErrNoNode
+	case -102:
+		return gozk.ErrNoAuth
+	case -103:
+		return gozk.ErrBadVersion
+	case -108:
+		return gozk.ErrNoChildrenForEphemerals
+	case -110:
+		return gozk.ErrNodeExists
+	case -111:
+		return gozk.ErrNotEmpty
+	case -112:
+		return gozk.ErrSessionExpired
+	case -114:
+		return gozk.ErrInvalidACL
+	case -115:
+		return gozk.ErrAuthFailed
+	case -116:
+		return gozk.ErrClosing
+	case -118:
+		return gozk.ErrSessionMoved
+	}
+	return fmt.Errorf("zk: error %d", code)
+}
+
 // answers are the errors by which a server says that it did not do what it was
 // asked for. Others are of the library, which has lost the connection, or are
 // unknown to it, which says nothing about the effect.

@@ -55,7 +55,6 @@ type link struct {
 	calls  sync.WaitGroup // goroutines of requests
 	quit   sync.Once      // guards the library's Close
 	seen   atomic.Uint64  // see saw
-	zxid   atomic.Int64   // see told
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change of what follows

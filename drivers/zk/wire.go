@@ -144,8 +144,7 @@ func (w *wire) Write(b []byte) (int, error) {
 func (w *wire) handshake(b []byte) []byte {
 	b = slices.Clone(b)
 	if len(b) >= 16 {
-		seen := int64(binary.BigEndian.Uint64(b[8:]))
-		binary.BigEndian.PutUint64(b[8:], uint64(max(seen, w.link.zxid.Load())))
+		binary.BigEndian.PutUint64(b[8:], max(binary.BigEndian.Uint64(b[8:]), w.link.seen.Load()))
 	}
 	return b
 }
