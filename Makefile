@@ -1,5 +1,9 @@
 GO      ?= go
 REPORTS := $(CURDIR)/.reports
+# What the tests print, and the lines of it that tell a failure.
+OUTPUT   := $(REPORTS).output
+FAILED   := $(REPORTS).failed
+FAILURES := ^ *--- FAIL|^FAIL|^ +[a-z_]+\.go:[0-9]+: |^panic:|DATA RACE
 MODULES := . bench internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
 LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
@@ -18,11 +22,15 @@ demo:
 ## time: servers that starve each other of processors lose leases, as they must.
 ## What is compared with the stores' own clients runs without the race detector.
 test: servers
-	@rm -rf $(REPORTS) && mkdir -p $(REPORTS)
+	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
 	@$(GO) test -race -run='^$$' ./... >/dev/null # compiles with all processors
-	@COORDKIT_REPORTS=$(REPORTS) $(GO) test -race -count=1 -p=1 -timeout=25m ./...; failed=$$?; \
-		COORDKIT_REPORTS=$(REPORTS) $(GO) test -count=1 -run=Beside ./internal/storetest || failed=1; \
-		$(GO) run ./internal/report/cmd/printreports $(REPORTS) && exit $$failed
+	@export COORDKIT_REPORTS=$(REPORTS); { \
+		$(GO) test -race -count=1 -p=1 -timeout=25m ./... || touch $(FAILED); \
+		$(GO) test -count=1 -run=Beside ./internal/storetest || touch $(FAILED); \
+		} 2>&1 | tee $(OUTPUT)
+	@$(GO) run ./internal/report/cmd/printreports $(REPORTS)
+	@! test -e $(FAILED) || { echo; echo "what failed, from the output above:"; \
+		grep -E '$(FAILURES)' $(OUTPUT) | cut -c1-400 | head -100; exit 1; }
 
 ## servers: builds the stores that the tests run on, once
 servers:

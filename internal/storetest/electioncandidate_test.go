@@ -54,7 +54,7 @@ func runCandidate(name string) error {
 	}
 	closing, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err = errors.Join(err, client.Close(closing))
+	err = errors.Join(err, reached(closing, client), client.Close(closing))
 	stop() // its goroutine is not the client's
 	return errors.Join(err, leaked())
 }

@@ -1,13 +1,10 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"testing"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
-	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
 // linkFaults are those of the network between a holder and all servers. They do
@@ -34,34 +31,15 @@ func linkFaults(t *testing.T, s *store) []fault {
 				t.Error(err)
 			}
 		})
-		holder := s.dial(t, s.ttl, group.Addrs()...)
 		faults = append(faults, fault{
 			name:   f.name,
-			holder: holder,
+			holder: s.dial(t, s.ttl, group.Addrs()...),
 			next:   s.dial(t, patient, s.elsewhere(t)...),
 			cut:    func() error { f.cut(group); return nil },
-			heal: func() error {
-				if err := group.Heal(); err != nil {
-					return err
-				}
-				return reached(t.Context(), holder)
-			},
+			heal:   group.Heal,
 		})
 	}
 	return faults
-}
-
-// reached returns when a client has found its way back to the store: it may pause
-// between attempts, and closing it waits for no more than one.
-func reached(ctx context.Context, c *coord.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		_, err := mutex.New(c, "whatever").Contenders(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-	}
 }
 
 // memberFault is one of the member that a holder is connected to.

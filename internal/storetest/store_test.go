@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
 const (
@@ -52,7 +53,8 @@ func hosts(endpoints ...string) []string {
 	return list
 }
 
-// dial opens a client on hosts.
+// dial opens a client on hosts, and closes it when the test has mended what it
+// broke.
 func (s *store) dial(t testing.TB, ttl time.Duration, hosts ...string) *coord.Client {
 	t.Helper()
 	c, err := coord.Config{URL: s.scheme + "://" + strings.Join(hosts, ",") + "/test", SessionTTL: coord.Duration(ttl)}.Open(t.Context())
@@ -60,13 +62,32 @@ func (s *store) dial(t testing.TB, ttl time.Duration, hosts ...string) *coord.Cl
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx := context.Background()
+		if !t.Failed() { // then the store may still be broken
+			if err := reached(ctx, c); err != nil {
+				t.Errorf("finding the way back: %v", err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		if err := c.Close(ctx); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
 	return c
+}
+
+// reached returns when a client has found its way back to the store: it may pause
+// between attempts, and closing it waits for no more than one.
+func reached(ctx context.Context, c *coord.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		_, err := mutex.New(c, "whatever").Contenders(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // wantNothingLeft has look, which says what is left in a store, say nothing at
