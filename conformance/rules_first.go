@@ -14,6 +14,7 @@ func firstRule() Rule {
 			{Name: "each of three", Check: firstOfThree},
 			{Name: "gone", Check: firstIsGone},
 			{Name: "created again", Check: firstCreatedAgain},
+			{Name: "told by waits", Check: firstAfterWaits},
 			{Name: "removed", Needs: NeedRemoveDir, Check: firstRemoved},
 		},
 	}
@@ -84,9 +85,34 @@ func firstCreatedAgain(t *Trial) {
 	t.isFirst(s, "the later incarnation is alone", again, n, behind)
 }
 
+// By what waits have told, also when those ahead go out of order.
+func firstAfterWaits(t *Trial) {
+	s, another := t.Session(), t.Session()
+	a, b, c := t.Create(another, dir, "0"), t.Create(another, dir, "1"), t.Create(s, dir, "0")
+	behind := t.Create(s, dir, "1")
+	goes := func(by driver.Session, n driver.Node) {
+		waiting := t.wait(s, n)
+		t.notFirst(s, "while others are ahead", behind)
+		t.Delete(by, n)
+		t.returnsNil(waiting, n, "it was deleted")
+	}
+	goes(another, b)
+	t.notFirst(s, "the second has gone, and the first has not", b, c, behind)
+	goes(another, a)
+	t.isFirst(s, "all ahead are gone", c, a, b, behind)
+	goes(s, c)
+	t.isFirst(s, "all ahead are gone", behind, a, b, c)
+}
+
+// What somebody else has done the session need not know of before it was told.
 func firstRemoved(t *Trial) {
 	s := t.Session()
 	n := t.Create(s, dir, "0")
+	t.isFirst(s, "alone", n)
+	told := t.wait(s, n)
 	t.removeDir(dir)
+	if !t.within(t.patience(), told.done) {
+		t.NotVerified("WaitDelete does not tell, which W1 is about")
+	}
 	t.notFirst(s, "the directory was removed", n)
 }

@@ -53,5 +53,6 @@ type Waiting struct {
 	Waiters     int     `json:"waiters"`
 	Goroutines  float64 `json:"goroutines"` // the waiter's own call included
 	Connections float64 `json:"connections"`
-	HeapBytes   float64 `json:"heap_bytes"` // in use after a collection, stacks included
+	HeapBytes   float64 `json:"heap_bytes"`  // in use after a collection
+	StackBytes  float64 `json:"stack_bytes"` // of goroutines; a collection halves what is not needed
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // usage is what this process uses at a time.
-type usage struct{ goroutines, connections, bytes int }
+type usage struct{ goroutines, connections, heap, stacks int }
 
 // resources returns it, after collections.
 func resources(servers []string) usage {
@@ -24,7 +24,8 @@ func resources(servers []string) usage {
 	return usage{
 		goroutines:  runtime.NumGoroutine(),
 		connections: connections(servers),
-		bytes:       int(in[0].Value.Uint64() + in[1].Value.Uint64()),
+		heap:        int(in[0].Value.Uint64()),
+		stacks:      int(in[1].Value.Uint64()),
 	}
 }
 
@@ -35,7 +36,8 @@ func (u usage) since(before usage, n int) contest.Waiting {
 		Waiters:     n,
 		Goroutines:  each(u.goroutines, before.goroutines),
 		Connections: each(u.connections, before.connections),
-		HeapBytes:   each(u.bytes, before.bytes),
+		HeapBytes:   each(u.heap, before.heap),
+		StackBytes:  each(u.stacks, before.stacks),
 	}
 }
 

@@ -44,8 +44,9 @@ type AnyWaiter interface {
 type FirstTeller interface {
 	// First reports whether n is there and no node of its directory is ahead of
 	// it (F5): what is ahead of a node can only become less, so that stays so until
-	// n is gone. False may also mean that it is not certain, for a moment or
-	// because of what else is there; a list tells.
+	// n is gone. It is not behind what the session was told before: by calls that
+	// were acknowledged, and by waits. False may also mean that it is not certain,
+	// for a moment or because of what else is there; a list tells.
 	First(ctx context.Context, n Node) (bool, error)
 }
 

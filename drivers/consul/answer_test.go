@@ -66,12 +66,16 @@ func TestMissingNodeRegistration(t *testing.T) {
 	must(t, c.Close())
 }
 
-// A transaction that is refused for a reason that nobody knows has not deleted
-// anything, and not updated.
+// What is refused for a reason that nobody knows has not deleted anything, and not
+// updated.
 func TestRefusedForNoReason(t *testing.T) {
 	n := waitedFor("0", 100)
 	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/txn" {
+		switch {
+		case r.Method == http.MethodDelete:
+			_ = json.NewEncoder(w).Encode(false)
+			return
+		case r.URL.Path != "/v1/txn":
 			answerWith(w, 120, entryFor(n, 100, 100))
 			return
 		}

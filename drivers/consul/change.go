@@ -53,22 +53,38 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 	return n, nil
 }
 
-// Delete implements driver.Session.
+// Delete implements driver.Session. It is no transaction: a transaction of one
+// operation costs both sides more.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	o := s.change("delete", n.Key)
 	return s.live(func() error {
 		if !s.conn.isIn(n) {
 			return invalid(o, "not a key in directory %q", n.Dir)
 		}
-		_, err := s.onSame(ctx, o, n, func(index uint64) []*api.KVTxnOp {
-			return []*api.KVTxnOp{ifIndex(n.Key, index), remove(n.Key)}
-		})
+		err := s.deleteSame(ctx, o, n)
 		if err == nil {
 			s.conn.watches.gone(n) // nobody here has to ask the store
 			s.dropped(n)
 		}
 		return err
 	})
+}
+
+func (s *session) deleteSame(ctx context.Context, o op, n driver.Node) error {
+	for index := max(s.ledger.version(n), n.Token); index > 0; { // 0 would do it whatever is there
+		done := false
+		err := s.conn.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
+			done, _, err = a.KV().DeleteCAS(&api.KVPair{Key: n.Key, ModifyIndex: index}, new(api.WriteOptions).WithContext(ctx))
+			return err
+		})
+		if err != nil || done {
+			return err
+		}
+		if index, err = s.moved(ctx, o, n, index); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dropped takes note that a node is gone.
@@ -90,19 +106,27 @@ func (s *session) onSame(ctx context.Context, o op, n driver.Node, ops func(inde
 		if err != nil || conflict == nil {
 			return found, err
 		}
-		read := o
-		read.write = false
-		kv, err := s.conn.get(ctx, read, n.Key)
-		switch {
-		case err != nil:
+		if index, err = s.moved(ctx, o, n, index); err != nil || index == 0 {
 			return nil, err
-		case kv == nil || kv.CreateIndex != n.Token:
-			return nil, nil
-		case kv.ModifyIndex == index && held(kv):
-			return nil, failed(o, driver.ErrUnavailable, errNoReason)
-		case kv.ModifyIndex == index: // its session does not hold it: it is no node any more
-			return nil, nil
 		}
-		index = kv.ModifyIndex
 	}
+}
+
+// moved returns the index of a node's last change, which is not the one given, or
+// 0 if the node is gone.
+func (s *session) moved(ctx context.Context, o op, n driver.Node, from uint64) (index uint64, err error) {
+	read := o
+	read.write = false
+	kv, err := s.conn.get(ctx, read, n.Key)
+	switch {
+	case err != nil:
+		return 0, err
+	case kv == nil || kv.CreateIndex != n.Token:
+		return 0, nil
+	case kv.ModifyIndex == from && held(kv):
+		return 0, failed(o, driver.ErrUnavailable, errNoReason)
+	case kv.ModifyIndex == from: // its session does not hold it: it is no node any more
+		return 0, nil
+	}
+	return kv.ModifyIndex, nil
 }

@@ -163,7 +163,7 @@ func (w *world) harness(name string, ttl time.Duration, badTTL ...time.Duration)
 			return c, err
 		},
 		OpenLink: w.openLink,
-		Hold:     func(l conformance.Link) func() { return hold("txn", l.(suiteLink).taps...).free },
+		Hold:     func(l conformance.Link) func() { return hold("write", l.(suiteLink).taps...).free },
 		Expire: func(ctx context.Context, _ string, s driver.Session) error {
 			_, err := w.admin.Session().Destroy(s.ID(), q(ctx))
 			return err

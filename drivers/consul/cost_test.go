@@ -26,19 +26,19 @@ func TestRoundTrips(t *testing.T) {
 	wantSent(t, "open", f.tap.during(func() { s = f.open(time.Minute) }), sent{"session create": 1})
 	other := f.open(time.Minute)
 	var n driver.Node
-	wantSent(t, "create", f.tap.during(func() { n = f.create(s, "d", "0") }), sent{"txn": 1})
+	wantSent(t, "create", f.tap.during(func() { n = f.create(s, "d", "0") }), sent{"write": 1})
 	first := n
 	for range 2 { // with a node that is up to date and with one that is not
 		wantSent(t, "update", f.tap.during(func() {
 			var err error
 			n, err = s.Update(within(t), first, nil)
 			must(t, err)
-		}), sent{"txn": 1})
+		}), sent{"write": 1})
 	}
 	wantSent(t, "list with own nodes", f.tap.during(func() { f.wantListed(s, n) }), sent{"read": 1})
 	wantSent(t, "list without own nodes", f.tap.during(func() { f.wantListed(other, n) }), sent{"read": 1})
-	wantSent(t, "delete", f.tap.during(func() { must(t, s.Delete(within(t), first)) }), sent{"txn": 1})
-	wantSent(t, "abandon", f.tap.during(func() { must(t, s.Abandon(within(t), "d", "0")) }), sent{"txn": 1})
+	wantSent(t, "delete", f.tap.during(func() { must(t, s.Delete(within(t), first)) }), sent{"write": 1})
+	wantSent(t, "abandon", f.tap.during(func() { must(t, s.Abandon(within(t), "d", "0")) }), sent{"write": 1})
 
 	ahead := f.create(other, "d", "0")
 	wantSent(t, "create and list", f.tap.during(func() {
@@ -47,11 +47,11 @@ func TestRoundTrips(t *testing.T) {
 		if len(all) != 2 {
 			t.Errorf("listed %+v", all)
 		}
-	}), sent{"txn": 1})
+	}), sent{"write": 1})
 	wantSent(t, "handoff from the head of the line", f.tap.during(func() {
 		own := f.joins(s, "handoff", f.create(other, "handoff", "0"))
 		f.wantHandoff(s, own, func(ahead driver.Node) { f.remove(ahead.Key) })
-	}), sent{"txn": 2, "watch": 1})
+	}), sent{"write": 2, "watch": 1})
 	wantSent(t, "handoff otherwise", f.tap.during(func() {
 		head := f.create(other, "line", "0")
 		own := f.joins(s, "line", head, f.create(other, "line", "1"))
@@ -62,7 +62,7 @@ func TestRoundTrips(t *testing.T) {
 		if len(nodes) != 1 || !nodes[0].Same(own[0]) {
 			t.Errorf("listed %+v", nodes)
 		}
-	}), sent{"txn": 3, "watch": 1, "read": 1})
+	}), sent{"write": 3, "watch": 1, "read": 1})
 	wantSent(t, "wait", f.tap.during(func() {
 		wait := waiting(within(t), s, ahead)
 		f.eventuallyWatched(1)

@@ -115,8 +115,8 @@ func TestDeposedLeaderHidesOnesOwnNode(t *testing.T) {
 // never does.
 func TestOwnDeletionsAreKnown(t *testing.T) {
 	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/v1/txn" {
-			_ = json.NewEncoder(w).Encode(api.TxnResponse{})
+		if r.Method == http.MethodDelete {
+			_ = json.NewEncoder(w).Encode(true)
 			return
 		}
 		<-r.Context().Done()

@@ -16,7 +16,7 @@ import (
 // away.
 func (f *fixture) abort(do func(ctx context.Context) error) *holding {
 	f.t.Helper()
-	h := hold("txn", f.tap)
+	h := hold("write", f.tap)
 	ctx, cancel := context.WithCancel(within(f.t))
 	go func() {
 		<-h.caught
@@ -26,11 +26,18 @@ func (f *fixture) abort(do func(ctx context.Context) error) *holding {
 	return h
 }
 
-// wantRefused lets a request land and fails if it has changed anything.
-func wantRefused(t *testing.T, h *holding) {
+// landed lets a request land. Whether a deletion has changed anything is not said
+// by the status of the answer.
+func landed(t *testing.T, h *holding) {
 	t.Helper()
 	h.free()
 	receive(t, "the late request's answer", h.landed)
+}
+
+// wantRefused lets a request land and fails if it has changed anything.
+func wantRefused(t *testing.T, h *holding) {
+	t.Helper()
+	landed(t, h)
 	if h.status != http.StatusConflict {
 		t.Fatalf("the late request was carried out: status %d", h.status)
 	}
@@ -57,7 +64,7 @@ func create(s driver.Session) func(context.Context) error {
 func TestReplyLost(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)
-	f.tap.loseReply("txn")
+	f.tap.loseReply("write")
 	wantIs(t, create(s)(within(t)), driver.ErrUncertain)
 	f.wantKeys("d", 1)
 	n, all, err := s.CreateList(within(t), "d", "0", []byte("again"))
@@ -67,14 +74,14 @@ func TestReplyLost(t *testing.T) {
 	}
 	f.wantListed(s, n)
 
-	f.tap.loseReply("txn")
+	f.tap.loseReply("write")
 	_, err = s.Update(within(t), n, []byte("new"))
 	wantIs(t, err, driver.ErrUncertain)
 	n, err = s.Update(within(t), n, []byte("new"))
 	must(t, err)
 	f.wantListed(s, n)
 
-	f.tap.loseReply("txn")
+	f.tap.loseReply("write")
 	wantIs(t, s.Delete(within(t), n), driver.ErrUncertain)
 	must(t, s.Delete(within(t), n))
 	f.wantKeys("d", 0)
@@ -114,7 +121,7 @@ func TestLateCreateAfterCreate(t *testing.T) {
 func TestSecondOfTwoLateCreates(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)
-	f.tap.loseReply("txn")
+	f.tap.loseReply("write")
 	wantIs(t, create(s)(within(t)), driver.ErrUncertain)
 	// The next one moves the fence first. That is what is held back, and
 	// neither does any harm later.
@@ -131,12 +138,12 @@ func TestSecondOfTwoLateCreates(t *testing.T) {
 func TestAbandonRemovesWhatWasCreated(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)
-	f.tap.loseReply("txn")
+	f.tap.loseReply("write")
 	wantIs(t, create(s)(within(t)), driver.ErrUncertain)
 	other := f.create(s, "d", "1")
 	f.wantKeys("d", 2)
 
-	f.tap.loseReply("txn")
+	f.tap.loseReply("write")
 	wantIs(t, s.Abandon(within(t), "d", "0"), driver.ErrUncertain)
 	must(t, s.Abandon(within(t), "d", "0"))
 	must(t, s.Abandon(within(t), "d", "never"))
@@ -170,7 +177,7 @@ func TestLateChangesSpareTheNextNode(t *testing.T) {
 	update := f.abort(func(ctx context.Context) error { _, err := s.Update(ctx, n, []byte("stale")); return err })
 	must(t, s.Delete(within(t), n))
 	next := f.create(s, "d", "0")
-	wantRefused(t, deletion)
+	landed(t, deletion)
 	wantRefused(t, update)
 	f.wantListed(s, next)
 }
@@ -248,7 +255,7 @@ func TestLateCreateAfterTheSessionsEnd(t *testing.T) {
 func TestSessionsEndEndsItsCalls(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)
-	h := hold("txn", f.tap)
+	h := hold("write", f.tap)
 	defer h.free()
 	done := make(chan error, 1)
 	go func() { done <- create(s)(within(t)) }()

@@ -29,7 +29,8 @@ type scan struct {
 // longer when answers bring no news, as when the namespace is busy elsewhere, or
 // when the directory is empty: then Consul answers whenever anything changes.
 const (
-	restAtLeast = 5 * time.Millisecond
+	restAtLeast = 2 * time.Millisecond
+	restPerKey  = 10 * time.Microsecond // about what the agent takes to answer with it
 	restAtMost  = 100 * time.Millisecond
 )
 
@@ -100,7 +101,7 @@ func (s *scan) watch() {
 
 // pause returns how long to rest after an answer.
 func (s *scan) pause(keys int, news bool) time.Duration {
-	least := min(restAtLeast+time.Duration(keys)*s.timing.nap, longestPause)
+	least := min(restAtLeast+time.Duration(keys)*restPerKey, longestPause)
 	if news {
 		s.rest = least
 	} else {

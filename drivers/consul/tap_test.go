@@ -209,8 +209,8 @@ func (p *tap) arrive(req *http.Request) (h *holding, lose bool, done func()) {
 func kindOfRequest(req *http.Request) string {
 	path := req.URL.Path
 	switch {
-	case path == "/v1/txn":
-		return "txn"
+	case path == "/v1/txn", req.Method == http.MethodDelete:
+		return "write"
 	case strings.HasPrefix(path, "/v1/session/"):
 		kind, _, _ := strings.Cut(strings.TrimPrefix(path, "/v1/session/"), "/")
 		return "session " + kind

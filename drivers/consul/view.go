@@ -14,7 +14,7 @@ import (
 // watch it share. There are no more than three such queries: further
 // directories share one of the whole namespace, so that the connections stay
 // few however many directories are watched. After each answer the query rests,
-// for 5 ms and half a millisecond for each key of the answer, or up to 100 ms
+// for 2 ms and 10 microseconds for each key of the answer, or up to 100 ms
 // when answers bring no news; what changes meanwhile is shown as one.
 //
 // Consul does not tell of a directory that was deleted by "consul kv delete

@@ -88,5 +88,5 @@ func TestRoundTripsOfAWatch(t *testing.T) {
 			defer f.tap.mu.Unlock()
 			return f.tap.count["watch"] == 10
 		})
-	}), sent{"watch": 10, "txn": 10})
+	}), sent{"watch": 10, "write": 10})
 }

@@ -83,10 +83,13 @@ func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease in
 // Delete implements driver.Session.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	return s.live(func() error {
-		_, err := s.conn.txn(ctx, s.change("delete", n.Key), &pb.TxnRequest{
+		resp, err := s.conn.txn(ctx, s.change("delete", n.Key), &pb.TxnRequest{
 			Compare: []*pb.Compare{ifCreated(n.Key, int64(n.Token))},
 			Success: []*pb.RequestOp{remove(n.Key)},
 		})
+		if err == nil && resp.Succeeded {
+			s.conn.feeds.deleted(s.conn.dir(n.Dir), n.Key, uint64(resp.Header.Revision))
+		}
 		return err
 	})
 }

@@ -113,15 +113,17 @@ func (c *conn) Caps() driver.Caps {
 
 // List implements driver.Conn. The read is linearizable, hence L5.
 func (c *conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	return c.list(ctx, op{name: "list", key: dir, limit: c.timing.attempt, life: c.ctx}, dir)
+	nodes, _, err := c.list(ctx, op{name: "list", key: dir, limit: c.timing.attempt, life: c.ctx}, dir)
+	return nodes, err
 }
 
-func (c *conn) list(ctx context.Context, o op, dir string) ([]driver.Node, error) {
+func (c *conn) list(ctx context.Context, o op, dir string) (nodes []driver.Node, revision int64, _ error) {
 	resp, err := c.read(ctx, o, rangeOver(c.dir(dir)))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return c.nodes(dir, resp.Kvs, resp.Header.Revision), nil
+	revision = resp.Header.Revision
+	return c.nodes(dir, resp.Kvs, revision), revision, nil
 }
 
 // Close implements driver.Conn. It ends the sessions at once and asks the

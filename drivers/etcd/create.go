@@ -74,7 +74,7 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	revision := resp.Header.Revision
 	if list {
 		all = c.nodes(dir, found(resp, len(resp.Responses)-1), revision)
-		c.feeds.counted(c.dir(dir), len(all), ours(all, s.ID()))
+		c.feeds.listed(c.dir(dir), all, s.ID(), uint64(revision))
 	}
 	if resp.Succeeded {
 		return driver.Node{
@@ -97,16 +97,6 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 		return n, all, false, nil
 	}
 	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
-}
-
-// ours returns how many of the nodes are a session's.
-func ours(nodes []driver.Node, session string) (n int) {
-	for i := range nodes {
-		if nodes[i].Session == session {
-			n++
-		}
-	}
-	return n
 }
 
 // Abandon implements driver.Session. It moves the session's fence and removes

@@ -22,10 +22,21 @@ type feed struct {
 	since uint64 // see above
 	gone  map[string]uint64
 
+	// line is the directory as it was at a revision, but for what is known to have
+	// gone from its beginning. Nothing that came later is ahead of what is in it.
+	line   []standing
+	lineAt uint64
+
 	waits   map[string][]*target // by key
 	over    []*wait              // have a node that is gone, and are to be told by tell
 	waiting int                  // number of waits
 	idle    time.Time            // since when nobody waits
+}
+
+// standing is a node in a line.
+type standing struct {
+	key   string
+	token uint64
 }
 
 // wait is one call that waits for any of some nodes.
@@ -165,6 +176,34 @@ func (f *feed) note(key string, revision uint64) {
 	})
 }
 
+// listed takes note of a list, unless there is a later one.
+func (f *feed) listed(nodes []driver.Node, revision uint64) {
+	if revision <= f.lineAt {
+		return
+	}
+	f.line, f.lineAt = make([]standing, 0, len(nodes)), revision
+	for i := range nodes {
+		f.line = append(f.line, standing{nodes[i].Key, nodes[i].Token})
+	}
+}
+
+// moveUp takes what is gone from the beginning of the line.
+func (f *feed) moveUp() {
+	for len(f.line) > 0 && f.gone[f.line[0].key] > f.line[0].token {
+		f.line = f.line[1:]
+	}
+}
+
+// isFirst reports whether a node is the first of the line, if that is known: the
+// watch has told of all that has gone since the list, and the node was in it.
+func (f *feed) isFirst(n driver.Node) (first, known bool) {
+	if !f.open || f.lineAt < f.since || f.lineAt < n.Token {
+		return false, false
+	}
+	f.moveUp()
+	return len(f.line) > 0 && f.line[0] == standing{n.Key, n.Token}, true
+}
+
 // ends takes note that the node of a target is gone.
 func (f *feed) ends(t *target) {
 	if t.wait.first == len(t.wait.targets) {
@@ -196,7 +235,7 @@ func (f *feed) doubt() {
 func (f *feed) unread() (part span, any bool) {
 	key, any, only := f.doubtful()
 	if only {
-		return span{from: key, to: key + "\x00"}, true
+		return spanOf(key), true
 	}
 	return f.span, any
 }

@@ -162,7 +162,7 @@ func TestReadOfAPart(t *testing.T) {
 	a, b := leased(1, 5, 8), leased(2, 6, 8)
 	forA, forB := joined(f, a), joined(f, b)
 	f.opened(1, 10)
-	f.read(span{from: a.Key, to: a.Key + "\x00"}, nil, 12)
+	f.read(spanOf(a.Key), nil, 12)
 	wantTold(t, forA, 0)
 	wantUntold(t, forB)
 	key, any, only := f.doubtful()
@@ -227,4 +227,60 @@ func BenchmarkFeedHandOff(b *testing.B) {
 func (f *feed) deleted(key string, revision uint64) {
 	f.note(key, revision)
 	f.tell()
+}
+
+// Who is first is known without a request of the nodes of a list, while the watch
+// tells of everything that went since.
+func TestFeedKnowsTheFirst(t *testing.T) {
+	a, b, c := leased(1, 5, 9), leased(2, 6, 9), leased(3, 7, 9)
+	asked := func(f *feed, n driver.Node, wantFirst, wantKnown bool) {
+		t.Helper()
+		if first, known := f.isFirst(n); first != wantFirst || known != wantKnown {
+			t.Errorf("first: %v, known: %v; want %v, %v", first, known, wantFirst, wantKnown)
+		}
+	}
+	f := testFeed()
+	asked(f, a, false, false) // there was no list
+	f.listed([]driver.Node{a, b, c}, 9)
+	asked(f, a, false, false) // nor is the watch open
+	f.opened(1, 10)
+	asked(f, a, false, false) // what went at 10 it has not told of
+	f.listed([]driver.Node{a, b, c}, 10)
+	asked(f, a, true, true)
+	asked(f, b, false, true)
+	f.note(b.Key, 11) // not from the beginning
+	asked(f, c, false, true)
+	f.note(a.Key, 12)
+	asked(f, a, false, true)
+	asked(f, b, false, true)
+	asked(f, c, true, true)
+	again := leased(1, 13, 13)
+	asked(f, again, false, false) // the list is older
+	f.listed([]driver.Node{c, again}, 14)
+	f.listed([]driver.Node{a, b, c}, 10) // is late
+	asked(f, c, true, true)
+	f.note(c.Key, 15)
+	asked(f, again, true, true)
+	asked(f, c, false, true)
+	f.broken()
+	asked(f, again, false, false) // and may be gone
+}
+
+// When deletions were forgotten a list as of before tells no more.
+func TestFeedForgetsWhoIsFirst(t *testing.T) {
+	a, b := leased(1, 5, 10), leased(2, 6, 10)
+	f := testFeed()
+	f.opened(1, 10)
+	f.listed([]driver.Node{a, b}, 10)
+	f.note(a.Key, 11)
+	for i := range mostGone {
+		f.note(leased(int64(100+i), 0, 0).Key, uint64(12+i))
+	}
+	if _, known := f.isFirst(b); known {
+		t.Error("known by a list of which not everything is known that has gone since")
+	}
+	f.listed([]driver.Node{b}, 12+mostGone)
+	if first, known := f.isFirst(b); !first || !known {
+		t.Errorf("first: %v, known: %v; want true", first, known)
+	}
 }

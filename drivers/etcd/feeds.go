@@ -49,19 +49,21 @@ type feeds struct {
 	serving bool // the goroutine that owns the stream runs
 	all     map[span]*feed
 	crowds  map[span]time.Time // directories that were found crowded, and when last
+	resting map[span]*feed     // of single keys that somebody waited for last, by directory
 	views   map[*view]struct{}
 	link    link // the state of the stream
 }
 
 func newFeeds(c *conn, client pb.WatchClient, t feedTiming) *feeds {
 	h := &feeds{
-		conn:   c,
-		client: client,
-		timing: t,
-		wake:   make(chan struct{}, 1),
-		all:    make(map[span]*feed),
-		crowds: make(map[span]time.Time),
-		views:  make(map[*view]struct{}),
+		conn:    c,
+		client:  client,
+		timing:  t,
+		wake:    make(chan struct{}, 1),
+		all:     make(map[span]*feed),
+		crowds:  make(map[span]time.Time),
+		resting: make(map[span]*feed),
+		views:   make(map[*view]struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(c.ctx)
 	return h
@@ -70,22 +72,55 @@ func newFeeds(c *conn, client pb.WatchClient, t feedTiming) *feeds {
 // Where a connection has few of many nodes, most of what a watch of the directory
 // tells is of no use to it, and each deletion is told to everybody. Then the next
 // in line costs less if it watches a single key, though that takes two messages
-// and often a read for each wait.
+// and often a read for each wait. That read costs the server the more the longer
+// the line is, and what a directory's feed costs grows with the number of
+// connections; so it is the number of nodes for each of them that decides.
 const (
 	crowd     = 12          // nodes for each of the connection's own
+	few       = 8           // of its own, or more: no crowd
 	crowdedAs = time.Minute // how long that is remembered
 )
 
-// counted takes note of how many nodes a directory has, and of how many of them
-// are ours.
-func (h *feeds) counted(dir span, all, ours int) {
+// listed takes note of a list of a directory as it was at a revision.
+func (h *feeds) listed(dir span, nodes []driver.Node, session string, revision uint64) {
+	ours := 0
+	for i := range nodes {
+		if nodes[i].Session == session {
+			ours++
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if all > crowd*max(ours, 1) {
+	if ours < few && len(nodes) > crowd*max(ours, 1) {
 		h.crowds[dir] = time.Now()
 	} else {
 		delete(h.crowds, dir)
 	}
+	if f := h.all[dir]; f != nil {
+		f.listed(nodes, revision)
+	}
+}
+
+// deleted takes note that a node was deleted by this process at a revision.
+func (h *feeds) deleted(dir span, key string, revision uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range []span{dir, spanOf(key)} {
+		if f := h.all[s]; f != nil {
+			f.note(key, revision)
+			f.tell()
+		}
+	}
+}
+
+// first reports whether a node is the first of its directory, if that is known.
+func (h *feeds) first(dir span, n driver.Node) (first, known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.all[dir]; f != nil {
+		return f.isFirst(n)
+	}
+	return false, false
 }
 
 // crowded reports whether a directory was found crowded. The caller holds the
@@ -104,7 +139,7 @@ func (h *feeds) join(o op, dir span, w *wait) error {
 	}
 	s := dir
 	if key := w.targets[0].key; len(w.targets) == 1 && h.crowded(dir) {
-		s = span{from: key, to: key + "\x00"}
+		s = spanOf(key)
 	}
 	f := h.all[s]
 	if f == nil {
@@ -139,8 +174,25 @@ func (h *feeds) leave(w *wait) {
 		return
 	}
 	f.leave(w, time.Now())
-	if f.waiting == 0 && h.has(f) && (f.span != f.dir || h.crowded(f.dir)) {
+	switch {
+	case f.waiting > 0 || !h.has(f):
+	case f.span != f.dir:
+		h.rest(f)
+	case h.crowded(f.dir):
 		h.remove(f)
+		h.poke()
+	}
+}
+
+// rest keeps the watch of a single key for a while, if it is the last of its
+// directory: who comes back soon often finds the same one ahead, and then has
+// nothing to ask for. More of them would be told too much of what is of no use.
+// The caller holds the lock.
+func (h *feeds) rest(f *feed) {
+	last := h.resting[f.dir]
+	h.resting[f.dir] = f
+	if last != nil && last != f && last.waiting == 0 && h.has(last) {
+		h.remove(last)
 		h.poke()
 	}
 }
@@ -216,6 +268,9 @@ func (h *feeds) forget(s subject) {
 	switch s := s.(type) {
 	case *feed:
 		delete(h.all, s.span)
+		if h.resting[s.dir] == s {
+			delete(h.resting, s.dir)
+		}
 	case *view:
 		delete(h.views, s)
 	}

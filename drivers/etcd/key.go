@@ -60,6 +60,9 @@ func (k keyspace) dir(dir string) span {
 // span is the range of keys that are not less than from and less than to.
 type span struct{ from, to string }
 
+// spanOf is the range of one key.
+func spanOf(key string) span { return span{from: key, to: key + "\x00"} }
+
 func (s span) contains(key string) bool { return s.from <= key && key < s.to }
 
 // nodes returns the nodes among the keys of a directory, in the order of Seq.

@@ -122,13 +122,17 @@ func (s *session) bound(call func() error) error {
 // than L3 asks for.
 func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
 	err = s.live(func() (err error) {
-		nodes, err = s.conn.list(ctx, s.op("list", dir), dir)
+		var revision int64
+		if nodes, revision, err = s.conn.list(ctx, s.op("list", dir), dir); err == nil {
+			s.conn.feeds.listed(s.conn.dir(dir), nodes, s.ID(), uint64(revision))
+		}
 		return err
 	})
 	return nodes, err
 }
 
-// First implements driver.FirstTeller. It asks for what was created up to the
+// First implements driver.FirstTeller. Where a feed has told of all that has gone
+// since the last list, there is nothing to ask. Otherwise it asks for what was created up to the
 // node's creation, and no more of that than two: the server still looks at the
 // whole line, but the answer is short. It is a read that a majority agrees to: a
 // member that is behind knows well who is ahead, as that can only become less, but
@@ -136,6 +140,10 @@ func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, er
 func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {
 	dir := s.conn.dir(n.Dir)
 	err = s.live(func() error {
+		var known bool
+		if first, known = s.conn.feeds.first(dir, n); known {
+			return nil
+		}
 		resp, err := s.conn.read(ctx, s.op("list", n.Dir), &pb.RangeRequest{
 			Key: []byte(dir.from), RangeEnd: []byte(dir.to),
 			MaxCreateRevision: int64(n.Token), Limit: 2,

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	gozk "github.com/go-zookeeper/zk"
 )
 
 // asks are the requests that a wire carries and the library knows nothing of.
@@ -78,8 +80,9 @@ func (a *asks) close() {
 	clear(a.pending)
 }
 
-// intercept takes the answers to asks out of what the server says, up to the next
-// message that is the library's.
+// intercept takes the answers to asks, and events, out of what the server says, up
+// to the next message that is the library's. The library knows of no watch: all are
+// set without it. An event is what somebody waits for, and it would take its time.
 func (w *wire) intercept() error {
 	for w.frames.between() {
 		if w.in.Buffered() == 0 {
@@ -90,11 +93,16 @@ func (w *wire) intercept() error {
 			return err
 		}
 		xid := int32(binary.BigEndian.Uint32(head[4:]))
-		if xid > firstAsk || xid < lastAsk {
+		event := xid == xidEvent
+		if !event && (xid > firstAsk || xid < lastAsk) {
 			return nil
 		}
 		zxid, code := int64(binary.BigEndian.Uint64(head[8:])), int32(binary.BigEndian.Uint32(head[16:]))
-		body := make([]byte, max(4+int(binary.BigEndian.Uint32(head))-headLength, 0))
+		length := 4 + int64(int32(binary.BigEndian.Uint32(head))) - headLength
+		if length < 0 {
+			return errStranger
+		}
+		body := make([]byte, length)
 		if _, err := w.in.Discard(headLength); err != nil {
 			return err
 		}
@@ -102,10 +110,24 @@ func (w *wire) intercept() error {
 			return err
 		}
 		w.heard.Store(int64(time.Since(w.opened)))
+		if event {
+			w.happened(body)
+			continue
+		}
 		if zxid > 0 {
 			w.link.saw(uint64(zxid))
 		}
 		w.asks.answered(xid, answer{code: code, body: body})
 	}
 	return nil
+}
+
+// happened takes an event: what happened, a state that is of no interest, and the
+// path.
+func (w *wire) happened(body []byte) {
+	r := reader{rest: string(body)}
+	what, _ := gozk.EventType(r.int32()), r.int32()
+	if path := r.part(r.int32()); !r.short {
+		w.link.happened(what, path)
+	}
 }

@@ -46,8 +46,8 @@
 //
 // The requests that a lock is made of (create, delete, lists of names, watches)
 // travel on the library's connection and not through the library, which takes each
-// through four goroutines and reads it by reflection. All others, the handshake,
-// pings and events are the library's.
+// through four goroutines and reads it by reflection, and so do the events of
+// watches. All others, the handshake and the pings are the library's.
 //
 // Watch looks at a directory through a watch of its data, which updates write to,
 // and one of its children, or of its creation while there is none. It begins as a
@@ -68,6 +68,7 @@
 //	list by a session                  1 read
 //	list by an observer                1 transaction, then 1 read
 //	list with data                     and 1 read for each node of others that is new
+//	whether a node is the first        1 read
 //	wait                               1 read for each node
 //	watch, to begin with               1 transaction, then 2 reads
 //	watch, for each change             2 reads

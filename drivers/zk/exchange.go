@@ -119,9 +119,47 @@ func (x *exchanging) givenUp(ctx context.Context, l *link, o op) error {
 // errNoConnection: there is no connection that has the session.
 var errNoConnection = fmt.Errorf("no connection")
 
-// send sends requests, one right behind the other, on a goroutine that the link
-// owns: it may have to wait for its turn, and for the network.
+// send sends requests, one right behind the other. What cannot be sent at once is
+// left to a goroutine that the link owns: it may have to wait for its turn, and for
+// the network.
 func (l *link) send(requests [][]byte) (*exchanging, error) {
+	x, err := l.prepare(len(requests))
+	if err != nil {
+		return nil, err
+	}
+	var messages []byte
+	for i, r := range requests {
+		messages = append(messages, r...)
+		setXid(messages[len(messages)-len(r):], x.first-int32(i))
+	}
+	rest := messages
+	turn := x.wire.mu.TryLock()
+	if turn {
+		x.taken.Store(true)
+		if rest = x.wire.begin(messages); len(rest) == 0 {
+			x.wire.mu.Unlock()
+			l.calls.Done()
+			return x, nil
+		}
+	}
+	go func() {
+		defer l.calls.Done()
+		if !turn {
+			x.wire.mu.Lock()
+		}
+		defer x.wire.mu.Unlock()
+		if !turn && !x.taken.CompareAndSwap(false, true) {
+			return
+		}
+		if _, err := x.wire.Conn.Write(rest); err != nil {
+			x.wire.drop("it takes no message")
+		}
+	}()
+	return x, nil
+}
+
+// prepare returns n requests that are about to be sent, which the link waits for.
+func (l *link) prepare(n int) (*exchanging, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -130,23 +168,9 @@ func (l *link) send(requests [][]byte) (*exchanging, error) {
 	case !l.up:
 		return nil, errNoConnection
 	}
+	l.calls.Add(1)
 	x := &exchanging{wire: l.wire, sent: time.Now()}
-	x.first, x.answers = x.wire.asks.begin(len(requests))
-	var messages []byte
-	for i, r := range requests {
-		messages = append(messages, r...)
-		setXid(messages[len(messages)-len(r):], x.first-int32(i))
-	}
-	l.calls.Go(func() {
-		x.wire.mu.Lock()
-		defer x.wire.mu.Unlock()
-		if !x.taken.CompareAndSwap(false, true) {
-			return
-		}
-		if _, err := x.wire.Conn.Write(messages); err != nil {
-			x.wire.drop("it takes no message")
-		}
-	})
+	x.first, x.answers = x.wire.asks.begin(n)
 	return x, nil
 }
 

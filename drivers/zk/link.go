@@ -136,11 +136,17 @@ func (l *link) event(e gozk.Event) {
 		l.mu.Unlock()
 	case e.Type == gozk.EventSession && e.State == gozk.StateExpired:
 		l.expire(gozk.ErrSessionExpired)
-	case e.Type == gozk.EventNodeDeleted, e.Type == gozk.EventNodeChildrenChanged:
-		l.watches.fired(e.Path, e.Type == gozk.EventNodeDeleted)
-		l.sights.fired(e.Path)
-	case e.Type == gozk.EventNodeCreated, e.Type == gozk.EventNodeDataChanged:
-		l.sights.fired(e.Path)
+	}
+}
+
+// happened takes the event of a watch.
+func (l *link) happened(what gozk.EventType, path string) {
+	switch what {
+	case gozk.EventNodeDeleted, gozk.EventNodeChildrenChanged:
+		l.watches.fired(path, what == gozk.EventNodeDeleted)
+		l.sights.fired(path)
+	case gozk.EventNodeCreated, gozk.EventNodeDataChanged:
+		l.sights.fired(path)
 	}
 }
 

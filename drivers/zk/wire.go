@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
@@ -32,7 +33,8 @@ import (
 //     again after each reconnect, with a race on the zxid it has seen.
 //   - It holds back the pings of a link that is retired, so that the store ends
 //     the session when its timeout has passed.
-//   - It carries the requests that the library is slow at (see exchange).
+//   - It carries the requests that the library is slow at (see exchange), and takes
+//     the events of watches.
 //   - It tells when the server said something last, and when all that it said
 //     has been handed on.
 type wire struct {
@@ -51,6 +53,8 @@ type wire struct {
 
 	heard atomic.Int64 // when something was read last, as time since opened
 	hurry *time.Timer  // ends a handshake that takes too long
+
+	raw syscall.RawConn // of a connection to which messages can be written as they are; nil: not this one
 
 	mu     sync.Mutex // serializes messages
 	joined bool       // the first message was sent
@@ -72,8 +76,9 @@ const (
 	opCloseSession  = -11
 	opAuth          = 100
 
-	xidPing = -2
-	xidAuth = -4
+	xidEvent = -1
+	xidPing  = -2
+	xidAuth  = -4
 	// These are ours: below those with a meaning, so that no request of the
 	// library has them. The library ignores the answers.
 	xidRemove = -1 << 16
@@ -86,6 +91,9 @@ const (
 func newWire(l *link, conn net.Conn, host string, limit time.Duration) *wire {
 	w := &wire{Conn: conn, link: l, host: host, opened: time.Now(), in: bufio.NewReaderSize(conn, 32<<10)}
 	w.frames.each = w.answered
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		w.raw, _ = tcp.SyscallConn() // it fails when it is closed
+	}
 	w.hurry = time.AfterFunc(limit, func() { _ = conn.Close() })
 	return w
 }
@@ -136,6 +144,20 @@ func (w *wire) Write(b []byte) (int, error) {
 		}
 	}
 	return w.Conn.Write(b)
+}
+
+// begin writes as much of some messages as the connection takes at once, and
+// returns the rest. The caller has the turn.
+func (w *wire) begin(messages []byte) (rest []byte) {
+	if w.raw == nil {
+		return messages
+	}
+	n, err := writeNow(w.raw, messages)
+	if err != nil {
+		w.drop("it takes no message")
+		return nil
+	}
+	return messages[n:]
 }
 
 // handshake is the library's request for a session: its version, the last zxid

@@ -35,7 +35,7 @@ type Entry struct {
 
 	mu        sync.Mutex
 	gone      latch              // the node is surely not in the store any more: a delete was acknowledged, or it was seen
-	guarded   bool               // startGuard was called
+	guards    *guards            // among whom it is watched when that is due, or was; nil: nobody
 	interrupt context.CancelFunc // ends the guard
 	wake      context.CancelFunc // ends the wait for another entry, if one is under way
 	leaving   bool
@@ -117,8 +117,8 @@ func (e *Entry) vanish(why error) {
 
 func (e *Entry) stopLocked() {
 	e.leaving = true
-	if e.guarded {
-		e.roster.guards.leave(e)
+	if e.guards != nil {
+		e.guards.leave(e)
 	}
 	if e.interrupt != nil {
 		e.interrupt()

@@ -61,7 +61,7 @@ func NearestGate(line []driver.Node, from, to int) (nearest driver.Node, found b
 // names a node to wait for, and returns the line as it then is. A watch shows
 // true states of the line, if late ones: late can only mean more entries ahead.
 func (e *Entry) follow(ctx context.Context) ([]driver.Node, error) {
-	e.startGuard()
+	e.guardAmong(&e.roster.waiting)
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(e.session.Context(), cancel)

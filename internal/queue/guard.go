@@ -6,33 +6,36 @@ import (
 	"time"
 )
 
-// guardDelay is how long an entry stands before it is watched for being
-// deleted by somebody else. Most locks are held for less and never pay for the
-// watch; an operator who evicts a holder can wait that long.
+// guardDelay is how long an entry holds before it is watched for being deleted by
+// somebody else: an operator who evicts a holder can wait that long. Who waits is
+// watched when that has taken as long as the session's TTL, and finds out in any
+// case when the turn comes. Most locks are held, and most places waited in, for
+// less, and never pay for the watch.
 const guardDelay = 100 * time.Millisecond
 
-// guards are the entries of a session that have not stood for guardDelay yet.
-// They come and go by the microsecond, so there is one timer for all, which is
-// not stopped when the last has left.
+// guards are the entries of a session that have not stood for long yet, of one
+// kind. They come and go by the microsecond, so there is one timer for all, which
+// is not stopped when the last has left.
 type guards struct {
+	delay       time.Duration
 	mu          sync.Mutex
 	first, last *Entry // in the order in which they are due
 	timer       *time.Timer
 	set         bool // the timer is to run
 }
 
-// guarding is an entry's place among the guards, whose lock guards it.
+// guarding is an entry's place among guards, whose lock guards it.
 type guarding struct {
 	listed     bool
 	due        time.Time
 	prev, next *Entry
 }
 
-// join has e watched from guardDelay on, unless it leaves before.
+// join has e watched when it is due, unless it leaves before.
 func (g *guards) join(e *Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e.guarding = guarding{listed: true, due: time.Now().Add(guardDelay), prev: g.last}
+	e.guarding = guarding{listed: true, due: time.Now().Add(g.delay), prev: g.last}
 	if g.last == nil {
 		g.first = e
 	} else {
@@ -42,24 +45,24 @@ func (g *guards) join(e *Entry) {
 	switch {
 	case g.set:
 	case g.timer == nil:
-		g.timer = time.AfterFunc(guardDelay, g.mount)
+		g.timer = time.AfterFunc(g.delay, g.mount)
 	default:
-		g.timer.Reset(guardDelay)
+		g.timer.Reset(g.delay)
 	}
 	g.set = true
 }
 
-// leave is the reverse of join, also if e is not there any more.
-func (g *guards) leave(e *Entry) {
+// leave is the reverse of join. It reports false if e was not there any more.
+func (g *guards) leave(e *Entry) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.leaveLocked(e)
+	return g.leaveLocked(e)
 }
 
-func (g *guards) leaveLocked(e *Entry) {
+func (g *guards) leaveLocked(e *Entry) bool {
 	at := e.guarding
 	if !at.listed {
-		return
+		return false
 	}
 	if at.prev == nil {
 		g.first = at.next
@@ -72,6 +75,7 @@ func (g *guards) leaveLocked(e *Entry) {
 		at.next.guarding.prev = at.prev
 	}
 	e.guarding = guarding{}
+	return true
 }
 
 // mount starts to watch those that are due.
@@ -89,24 +93,27 @@ func (g *guards) mount() {
 	}
 }
 
-// startGuard lets the entry be watched from guardDelay on.
-func (e *Entry) startGuard() {
+// guardAmong has the entry watched when that is due among some, if that is not
+// done and if it has not been among those who are watched sooner.
+func (e *Entry) guardAmong(g *guards) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.guarded && !e.leaving {
-		e.guarded = true
-		e.roster.guards.join(e)
+	if e.leaving || e.guards != nil && (e.guards.delay <= g.delay || !e.guards.leave(e)) {
+		return
 	}
+	e.guards = g
+	g.join(e)
 }
 
 // guardNow has the entry watched from now on.
 func (e *Entry) guardNow() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.guarded && !e.leaving {
-		e.guarded = true
-		e.session.Go(e.watchOwn)
+	if e.leaving || e.guards != nil && !e.guards.leave(e) {
+		return
 	}
+	e.guards = &e.roster.holding
+	e.session.Go(e.watchOwn)
 }
 
 // watchOwn waits for the entry's own deletion until the entry leaves.

@@ -15,14 +15,17 @@ type roster struct {
 	slots   map[string]slots  // by directory
 	entries map[string]*Entry // by the node's Key
 
-	guards guards // has its own lock
+	holding, waiting guards // have their own locks
 }
 
 type rosterKey struct{}
 
 func rosterOf(s *coord.Session) *roster {
 	return s.Local(rosterKey{}, func() any {
-		return &roster{slots: make(map[string]slots), entries: make(map[string]*Entry)}
+		return &roster{
+			slots: make(map[string]slots), entries: make(map[string]*Entry),
+			holding: guards{delay: guardDelay}, waiting: guards{delay: max(s.TTL(), guardDelay)},
+		}
 	}).(*roster)
 }
 

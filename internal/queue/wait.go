@@ -80,7 +80,7 @@ func (e *Entry) grant() error {
 		return err
 	}
 	e.granted.Store(true)
-	e.startGuard()
+	e.guardAmong(&e.roster.holding)
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) 
 		}
 		return e.outlived(ctx, v, err)
 	}
-	e.startGuard()
+	e.guardAmong(&e.roster.waiting)
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e.wakeWith(cancel)
@@ -205,7 +205,7 @@ func (e *Entry) wakeWith(cancel context.CancelFunc) {
 // known here as soon as the store has acknowledged it, with no watch and no
 // request.
 func (e *Entry) outliveLocal(ctx context.Context, v Verdict, p *Entry) (bool, error) {
-	e.startGuard()
+	e.guardAmong(&e.roster.waiting)
 	select {
 	case <-p.whenGone():
 		// p sets granted before it can leave. If somebody else removed it, our

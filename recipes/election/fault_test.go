@@ -210,7 +210,7 @@ func TestOperatorRemovesEntries(t *testing.T) {
 		w.patience()
 		nodes := w.Nodes(3)
 		w.Remove(nodes[1].Key)
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute) // who waits is not watched at once
 		second.Failed(coord.ErrRemoved)
 		blocked(third)
 		w.Remove(nodes[0].Key)

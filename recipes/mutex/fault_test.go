@@ -196,7 +196,7 @@ func TestRemovedEntryIsTold(t *testing.T) {
 		second, third := b.locking(w.Ctx), c.locking(w.Ctx)
 		nodes := w.Nodes(3)
 		w.Remove(nodes[1].Key)
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute) // who waits is not watched at once
 		second.Failed(coord.ErrRemoved)
 		blocked(third)
 		w.Remove(nodes[0].Key)
@@ -218,7 +218,7 @@ func TestRemovedEntriesOfOneProcess(t *testing.T) {
 		second, third := a.locking(w.Ctx), a.locking(w.Ctx)
 		nodes := w.Nodes(3)
 		w.Remove(nodes[1].Key)
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute) // who waits is not watched at once
 		second.Failed(coord.ErrRemoved)
 		blocked(third)
 		w.unlock(held)

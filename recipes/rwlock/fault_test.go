@@ -91,7 +91,7 @@ func TestRemovedEntriesAreTold(t *testing.T) {
 			nodes := w.Nodes(5)
 			remove := func(i int) {
 				w.Remove(nodes[i].Key)
-				time.Sleep(time.Second)
+				time.Sleep(time.Minute) // who waits is not watched at once
 			}
 			remove(2)
 			w2.Failed(coord.ErrRemoved)
