@@ -50,9 +50,10 @@ soak: servers
 	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/... ./internal/storetest
 
 ## bench: coordkit beside the locks of the stores' own clients, on one server and
-## on three; writes bench/results, and takes about two hours
+## on three; writes bench/results, and takes about an hour
 bench: servers
-	cd bench && $(GO) run . -members 1,3 -out results
+	cd bench && $(GO) run . -members 1 -pairs 3 -out results
+	cd bench && $(GO) run . -members 3 -pairs 3 -out results/three
 
 ## bench-short: the same with few and short turns, on one server; within 5 minutes
 bench-short: servers

@@ -41,20 +41,30 @@ func worn(ctx context.Context, t Turn) (contest.Sample, error) {
 		if err != nil {
 			return contest.Sample{}, err
 		}
-		m := newMeter(1, 1)
-		m.begin()
-		for range sample {
-			if err := once(ctx, m, 0, lock); err != nil {
-				return contest.Sample{}, err
-			}
+		if took[i], err = sampled(ctx, t, lock, sample); err != nil {
+			return contest.Sample{}, fmt.Errorf("after %d locks: %w", past, err)
 		}
-		took[i] = m.result().Latencies
 	}
 	s := contest.Sample{Ops: sample, Latencies: took[0]}
 	old, fresh := stats.Quantile(took[0], 0.5), stats.Quantile(took[1], 0.5)
 	s.Value = float64(old) / float64(fresh)
 	s.Note = fmt.Sprintf("after %d locks %v, of a new key %v", t.Worn, old.Round(time.Microsecond), fresh.Round(time.Microsecond))
 	return s, nil
+}
+
+// sampled returns how long so many locks took. Who was interrupted when the key was
+// worn may have left an entry for which a lock waits for ever.
+func sampled(ctx context.Context, t Turn, lock contest.Locker, n int) ([]time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.Most)
+	defer cancel()
+	m := newMeter(1, 1)
+	m.begin()
+	for range n {
+		if err := once(ctx, m, 0, lock); err != nil {
+			return nil, err
+		}
+	}
+	return m.result().Latencies, nil
 }
 
 // wear locks a key again and again, by many at a time, and returns how often.

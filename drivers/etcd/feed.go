@@ -22,6 +22,10 @@ type feed struct {
 	since uint64 // see above
 	gone  map[string]uint64
 
+	// ours are deletions that this process has made and the watch has not told of
+	// yet. What it tells comes in order, for waits; these do not.
+	ours map[string]uint64
+
 	// line is the directory as it was at a revision, but for what is known to have
 	// gone from its beginning. Nothing that came later is ahead of what is in it.
 	line   []standing
@@ -79,7 +83,7 @@ func (w *wait) tell(o outcome) {
 }
 
 func newFeed(s, dir span) *feed {
-	return &feed{watch: watch{span: s, deletions: true}, dir: dir, gone: make(map[string]uint64), waits: make(map[string][]*target)}
+	return &feed{watch: watch{span: s, deletions: true}, dir: dir, gone: make(map[string]uint64), ours: make(map[string]uint64), waits: make(map[string][]*target)}
 }
 
 // wanted implements subject: a feed outlives its last wait by linger.
@@ -138,6 +142,7 @@ func (f *feed) drop(key string, match func(*target) bool) {
 func (f *feed) opened(id int64, revision uint64) {
 	f.begin(id)
 	f.since = revision
+	clear(f.ours)
 	for _, list := range f.waits {
 		for _, t := range list {
 			t.sure = t.seen >= revision
@@ -163,10 +168,15 @@ func (f *feed) event(e *mvccpb.Event) {
 // apart by the revision: a node lives from its token to its first deletion.
 func (f *feed) note(key string, revision uint64) {
 	if len(f.gone) >= mostGone {
+		for _, last := range f.gone {
+			f.since = max(f.since, last)
+		}
 		clear(f.gone)
-		f.since = max(f.since, revision)
 	}
-	f.gone[key] = revision
+	f.gone[key] = max(f.gone[key], revision)
+	if f.ours[key] <= revision {
+		delete(f.ours, key)
+	}
 	f.drop(key, func(t *target) bool {
 		if t.token < revision {
 			f.ends(t)
@@ -187,9 +197,24 @@ func (f *feed) listed(nodes []driver.Node, revision uint64) {
 	}
 }
 
+// deletedByUs takes note of a deletion that this process has made.
+func (f *feed) deletedByUs(key string, revision uint64) {
+	if f.open && revision > f.gone[key] {
+		f.ours[key] = max(f.ours[key], revision)
+	}
+	f.drop(key, func(t *target) bool {
+		if t.token < revision && len(t.wait.targets) == 1 {
+			f.ends(t)
+			return true
+		}
+		return false
+	})
+	f.tell()
+}
+
 // moveUp takes what is gone from the beginning of the line.
 func (f *feed) moveUp() {
-	for len(f.line) > 0 && f.gone[f.line[0].key] > f.line[0].token {
+	for len(f.line) > 0 && max(f.gone[f.line[0].key], f.ours[f.line[0].key]) > f.line[0].token {
 		f.line = f.line[1:]
 	}
 }
@@ -273,6 +298,10 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 			continue
 		}
 		token := there[key]
+		goneBy := token // the node before the one that is there
+		if token == 0 {
+			goneBy = revision
+		}
 		f.drop(key, func(t *target) bool {
 			switch {
 			case t.sure:
@@ -286,6 +315,7 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 				tooOld = tooOld || !t.sure
 				return false
 			default:
+				f.gone[key] = max(f.gone[key], goneBy)
 				f.ends(t)
 				return true
 			}

@@ -284,3 +284,40 @@ func TestFeedForgetsWhoIsFirst(t *testing.T) {
 		t.Errorf("first: %v, known: %v; want true", first, known)
 	}
 }
+
+// What this process has deleted it knows before the watch tells: as far as it is
+// asked who is first, and for who waits for nothing else. The rest keeps its order.
+func TestFeedOwnDeletions(t *testing.T) {
+	a, b := leased(1, 5, 10), leased(2, 6, 10)
+	f := testFeed()
+	f.opened(1, 10)
+	f.listed([]driver.Node{a, b}, 10)
+	alone, both := joined(f, a), joined(f, b, a)
+	f.deletedByUs(a.Key, 12)
+	wantTold(t, alone, 0)
+	wantUntold(t, both)
+	if first, known := f.isFirst(b); !first || !known {
+		t.Errorf("first: %v, known: %v; want true", first, known)
+	}
+	f.note(b.Key, 11) // went before, and the watch was behind
+	f.note(a.Key, 12)
+	f.tell()
+	wantTold(t, both, 0)
+	if len(f.ours) > 0 {
+		t.Errorf("%v is remembered for ever", f.ours)
+	}
+}
+
+// A key was deleted by somebody else and by this process again: that the watch tells
+// of the first does not bring the second back.
+func TestFeedLateEvent(t *testing.T) {
+	first, again := leased(1, 5, 10), leased(1, 11, 12)
+	f := testFeed()
+	f.opened(1, 10)
+	f.listed([]driver.Node{again}, 12)
+	f.deletedByUs(again.Key, 13)
+	f.note(first.Key, 10)
+	if first, _ := f.isFirst(again); first {
+		t.Error("what was deleted is the first")
+	}
+}

@@ -107,8 +107,7 @@ func (h *feeds) deleted(dir span, key string, revision uint64) {
 	defer h.mu.Unlock()
 	for _, s := range []span{dir, spanOf(key)} {
 		if f := h.all[s]; f != nil {
-			f.note(key, revision)
-			f.tell()
+			f.deletedByUs(key, revision)
 		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // guardDelay is how long an entry holds before it is watched for being deleted by
-// somebody else: an operator who evicts a holder can wait that long. Who waits is
-// watched when that has taken as long as the session's TTL, and finds out in any
-// case when the turn comes. Most locks are held, and most places waited in, for
-// less, and never pay for the watch.
+// somebody else: an operator who evicts a holder can wait that long. Most locks are
+// held for less, and never pay for the watch. The same goes for who waits and will
+// be granted without another look at the store. Others who wait find out when the
+// turn comes, and are watched only when that takes longer than the session's TTL.
 const guardDelay = 100 * time.Millisecond
 
 // guards are the entries of a session that have not stood for long yet, of one

@@ -135,7 +135,11 @@ func (e *Entry) outlive(ctx context.Context, v Verdict) (granted bool, _ error) 
 		}
 		return e.outlived(ctx, v, err)
 	}
-	e.guardAmong(&e.roster.waiting)
+	if v.Last {
+		e.guardAmong(&e.roster.holding) // nobody looks again
+	} else {
+		e.guardAmong(&e.roster.waiting)
+	}
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e.wakeWith(cancel)
@@ -205,7 +209,8 @@ func (e *Entry) wakeWith(cancel context.CancelFunc) {
 // known here as soon as the store has acknowledged it, with no watch and no
 // request.
 func (e *Entry) outliveLocal(ctx context.Context, v Verdict, p *Entry) (bool, error) {
-	e.guardAmong(&e.roster.waiting)
+	// Whoever is granted by that has asked nobody whether the own entry is there.
+	e.guardAmong(&e.roster.holding)
 	select {
 	case <-p.whenGone():
 		// p sets granted before it can leave. If somebody else removed it, our

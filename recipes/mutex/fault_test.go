@@ -210,6 +210,24 @@ func TestRemovedEntryIsTold(t *testing.T) {
 	})
 }
 
+// A waiter whose entry is removed is not granted by the release of its own process,
+// which asks nobody: somebody else's entry has moved up.
+func TestRemovedWaiterIsNotGrantedByItsProcess(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held := a.lock()
+		second := a.locking(w.Ctx)
+		third := b.locking(w.Ctx)
+		nodes := w.Nodes(3)
+		w.Remove(nodes[1].Key)
+		time.Sleep(time.Second)
+		w.unlock(held)
+		second.Failed(coord.ErrRemoved)
+		w.unlock(third.Granted())
+		w.Nodes(0)
+	})
+}
+
 // The same among waiters of one process, who hear of each other directly.
 func TestRemovedEntriesOfOneProcess(t *testing.T) {
 	bubble(t, func(w *world) {
@@ -218,7 +236,7 @@ func TestRemovedEntriesOfOneProcess(t *testing.T) {
 		second, third := a.locking(w.Ctx), a.locking(w.Ctx)
 		nodes := w.Nodes(3)
 		w.Remove(nodes[1].Key)
-		time.Sleep(time.Minute) // who waits is not watched at once
+		time.Sleep(time.Second)
 		second.Failed(coord.ErrRemoved)
 		blocked(third)
 		w.unlock(held)
