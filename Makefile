@@ -52,7 +52,7 @@ soak: servers
 ## bench: coordkit beside the locks of the stores' own clients, on one server and
 ## on three; writes bench/results, and takes about an hour
 bench: servers
-	cd bench && $(GO) run . -members 1 -pairs 3 -out results
+	@for s in etcd zk consul; do (cd bench && $(GO) run . -stores $$s -pairs 3 -out results/$$s) || exit 1; done
 	cd bench && $(GO) run . -members 3 -pairs 3 -out results/three
 
 ## bench-short: the same with few and short turns, on one server; within 5 minutes

@@ -12,40 +12,47 @@ import (
 	"github.com/coordkit/coordkit/bench/foreign"
 )
 
-// workers are the processes of a library of another language, one for each way
-// to the servers. They are kept, since it takes them time to become fast.
+// workers are the processes of a library of another language. The one on the way to
+// the servers that was asked for first is kept, since it takes time to become fast.
+// Other ways, on which requests are counted, are gone after the case, and a worker
+// that was left would try to get back to the servers for ever, at everybody's cost.
 type workers struct {
 	start func(ctx context.Context, servers []string) (*foreign.Peer, error)
 
 	mu   sync.Mutex
-	all  map[string]*foreign.Peer // by servers
-	warm map[string]bool          // by servers and case
+	way  string        // the first
+	kept *foreign.Peer // may be nil
+	warm map[string]bool
 }
 
 // abroad is a side whose locks are such a library's.
 func abroad(name string, start func(ctx context.Context, servers []string) (*foreign.Peer, error)) contest.Side {
-	w := &workers{start: start, all: make(map[string]*foreign.Peer), warm: make(map[string]bool)}
+	w := &workers{start: start, warm: make(map[string]bool)}
 	return contest.Side{Name: name, Kinds: []contest.Kind{contest.Locks}, Foreign: w.run, Close: w.close}
 }
 
-func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase) (contest.Sample, error) {
+func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase) (_ contest.Sample, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	way := strings.Join(d.Servers, ",")
-	p := w.all[way]
-	if p == nil {
-		var err error
+	if w.way == "" {
+		w.way = way
+	}
+	p := w.kept
+	if p == nil || way != w.way {
 		if p, err = w.start(ctx, d.Servers); err != nil {
 			return contest.Sample{}, err
 		}
-		w.all[way] = p
 	}
 	s, err := w.measure(ctx, p, way, c)
-	if err != nil { // and the worker may have ended
-		delete(w.all, way)
-		err = errors.Join(err, p.Close())
+	if err == nil && way == w.way {
+		w.kept = p
+		return s, nil
 	}
-	return s, err
+	if w.kept == p { // it may have ended
+		w.kept = nil
+	}
+	return s, errors.Join(err, p.Close())
 }
 
 // measure runs a case twice, the first time to warm up: a line that is drained
@@ -83,10 +90,10 @@ func durations(micros []int64) []time.Duration {
 func (w *workers) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var errs []error
-	for way, p := range w.all {
-		errs = append(errs, p.Close())
-		delete(w.all, way)
+	if w.kept == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	err := w.kept.Close()
+	w.kept = nil
+	return err
 }
