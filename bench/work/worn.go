@@ -89,7 +89,15 @@ func wear(ctx context.Context, t Turn, p contest.Program, key string) (int, erro
 			}
 		})
 	}
-	wg.Wait()
+	all := make(chan struct{})
+	go func() { wg.Wait(); close(all) }()
+	select {
+	case <-all:
+	case <-ctx.Done():
+		if !within(all, t.Most) { // not every lock knows a context
+			return m.result().Ops, fmt.Errorf("somebody still waits for the lock: %w", context.Cause(ctx))
+		}
+	}
 	done := m.result().Ops
 	select {
 	case err := <-failed:
