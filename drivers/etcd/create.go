@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -30,24 +29,19 @@ func (s *session) create(ctx context.Context, dir, id string, data []byte, list 
 		if err := checkData(o, data); err != nil {
 			return err
 		}
-		for range mostTries {
+		for {
 			var again bool
 			n, all, again, err = s.createOnce(ctx, o, dir, id, data, list)
 			if err != nil || !again {
 				return err
 			}
 		}
-		return failed(o, driver.ErrUnavailable, errNoReason)
 	})
 	if err != nil {
 		return driver.Node{}, nil, err
 	}
 	return n, all, nil
 }
-
-// mostTries is how often a node is tried to be made. Each time something else is
-// in the way, which is rare even once.
-const mostTries = 20
 
 // createOnce makes the node if the fence stands where it is believed to stand.
 // If it does not, it learns where, and is to be called again.
@@ -61,9 +55,11 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	req := &pb.TxnRequest{
 		Compare: []*pb.Compare{ifCreated(key, 0), ifModified(fenceKey, fence)},
 		Success: []*pb.RequestOp{put(key, data, s.id)},
+		Failure: []*pb.RequestOp{get(fenceKey), get(key)},
 	}
 	if list {
 		req.Success = append(req.Success, getAll(c.dir(dir)))
+		req.Failure = append(req.Failure, getAll(c.dir(dir)))
 	}
 	resp, err := c.txn(ctx, o, req)
 	if err != nil {
@@ -75,62 +71,32 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 		}
 		return n, nil, false, err
 	}
-	if !resp.Succeeded {
-		return s.existing(ctx, o, dir, key, fence, list)
-	}
-	revision := uint64(resp.Header.Revision)
+	revision := resp.Header.Revision
 	if list {
-		all = s.listed(dir, found(resp, 1), resp.Header.Revision)
+		all = c.nodes(dir, found(resp, len(resp.Responses)-1), revision)
+		c.feeds.listed(c.dir(dir), all, s.ID(), uint64(revision))
 	}
-	return driver.Node{
-		Dir:     dir,
-		ID:      id,
-		Key:     key,
-		Session: s.ID(),
-		Seq:     revision,
-		Token:   revision,
-		Version: revision,
-		Data:    bytes.Clone(data), // the caller may use its own again
-	}, all, false, nil
-}
-
-// existing returns the node that an earlier request has made, or learns where the
-// fence stands. It is a request of its own: each creation would have to carry it,
-// and hardly any needs it.
-func (s *session) existing(ctx context.Context, o op, dir, key string, fence int64, list bool) (n driver.Node, all []driver.Node, again bool, err error) {
-	c := s.conn
-	o.write = false
-	req := &pb.TxnRequest{Success: []*pb.RequestOp{get(c.keyspace.fence(s.id)), get(key)}}
-	if list {
-		req.Success = append(req.Success, getAll(c.dir(dir)))
+	if resp.Succeeded {
+		return driver.Node{
+			Dir:     dir,
+			ID:      id,
+			Key:     key,
+			Session: s.ID(),
+			Seq:     uint64(revision),
+			Token:   uint64(revision),
+			Version: uint64(revision),
+			Data:    bytes.Clone(data), // the caller may use its own again
+		}, all, false, nil
 	}
-	resp, err := c.txn(ctx, o, req)
-	if err != nil {
-		return n, nil, false, err
-	}
-	kv := foundOne(resp, 1)
-	if kv == nil {
-		if stands := foundOne(resp, 0).GetModRevision(); stands != fence {
-			s.fence.saw(stands)
+	if kv := foundOne(resp, 1); kv != nil {
+		n, ours := c.asNode(dir, kv, revision)
+		if !ours {
+			return n, nil, false, failed(o, nil, fmt.Errorf("key %s is bound to lease %x and not to this session's: "+
+				"somebody else has written it", key, kv.Lease))
 		}
-		return n, nil, true, nil // if it was in the way, it is gone by now
+		return n, all, false, nil
 	}
-	n, ours := c.asNode(dir, kv, resp.Header.Revision)
-	if !ours {
-		return n, nil, false, failed(o, nil, fmt.Errorf("key %s is bound to lease %x and not to this session's: "+
-			"somebody else has written it", key, kv.Lease))
-	}
-	if list {
-		all = s.listed(dir, found(resp, 2), resp.Header.Revision)
-	}
-	return n, all, false, nil
-}
-
-// listed makes nodes of a directory's keys, and takes note of them.
-func (s *session) listed(dir string, kvs []*mvccpb.KeyValue, revision int64) []driver.Node {
-	nodes := s.conn.nodes(dir, kvs, revision)
-	s.conn.feeds.listed(s.conn.dir(dir), nodes, s.ID(), uint64(revision))
-	return nodes
+	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
 }
 
 // Abandon implements driver.Session. It moves the session's fence and removes
