@@ -21,10 +21,12 @@ type requests map[string]int
 type trips struct {
 	acquire requests // of a free lock, or joining behind one's own process
 	release requests
-	join    requests // behind another program
+	join    requests // behind another program that holds
+	farther requests // behind another program that waits
 	behind  requests // of who is second in line, for each who joins behind it
 	handoff requests // to who was second when it joined
 	later   requests // to who was not
+	known   requests // likewise, if its program watched the line before it joined
 	// Once for each program, if others write while it begins to watch the line.
 	begin requests
 }
@@ -35,7 +37,9 @@ func TestRoundTripsOnEtcd(t *testing.T) {
 		acquire: requests{"transaction": 1},
 		release: requests{"transaction": 1},
 		join:    requests{"transaction": 1},
+		farther: requests{"transaction": 1},
 		later:   requests{"read": 1},
+		known:   requests{},
 		begin:   requests{"read": 1},
 	})
 }
@@ -49,7 +53,9 @@ func TestRoundTripsOnZooKeeper(t *testing.T) {
 		acquire: requests{"transaction": 1, "read": 1, "watch": 1},
 		release: requests{"removal": 1},
 		join:    requests{"transaction": 1, "read": 1, "watch": 2},
-		later:   requests{"read": 1},
+		farther: requests{"transaction": 1, "read": 1, "watch": 1},
+		later:   requests{"read": 1, "watch": 1},
+		known:   requests{"read": 1, "watch": 1},
 	})
 }
 
@@ -57,11 +63,13 @@ func TestRoundTripsOnConsul(t *testing.T) {
 	s := startConsul(t, testserver.ConsulOptions{})
 	roundTrips(t, s, func() program { return tapped(t, s, hearConsul) }, trips{
 		acquire: requests{"transaction": 1, "watch": 1},
-		release: requests{"transaction": 1},
+		release: requests{"removal": 1},
 		join:    requests{"transaction": 1, "watch": 1},
+		farther: requests{"transaction": 1, "watch": 1},
 		behind:  requests{"watch": 1},
 		handoff: requests{"watch": 1},
 		later:   requests{"read": 1, "watch": 1},
+		known:   requests{"read": 1, "watch": 1},
 	})
 }
 
@@ -178,10 +186,10 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	second := joins(&b, 1)
 	b.want(t, "joining behind the holder", want.join)
 	third := joins(&c, 2)
-	c.want(t, "joining behind another", want.join)
+	c.want(t, "joining behind another", want.farther)
 	b.want(t, "being second while somebody joins", want.behind)
 	fourth := joins(&b, 3)
-	b.want(t, "joining once more", want.join, want.behind)
+	b.want(t, "joining once more", want.farther, want.behind)
 
 	b.may, c.may = nil, nil // they have long begun
 	unlock(held)
@@ -196,7 +204,9 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	unlock(held)
 	held = <-fourth
 	c.want(t, "release", want.release)
-	b.want(t, "the same", want.later)
+	b.may = want.begin
+	b.want(t, "handoff to who watched the line before", want.known)
+	b.may = nil
 
 	fifth := joins(&b, 1)
 	b.want(t, "joining behind one's own process", want.acquire)
