@@ -10,7 +10,7 @@ import (
 // The most that is quoted of a server's log.
 const (
 	tailBytes = 4 << 10
-	tailLines = 12
+	tailLines = 30
 )
 
 // logTail returns the last lines of the file at path, or why there are none.

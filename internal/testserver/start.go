@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 )
@@ -56,8 +57,10 @@ func StartZooKeeper(t testing.TB, opts ZooKeeperOptions) *ZooKeeper {
 func (c *cluster) closeAfter(t testing.TB) {
 	t.Cleanup(func() {
 		if t.Failed() {
+			const enough = 10 // or the failure is hard to find among them
 			for _, m := range c.members {
-				t.Logf("%s said last:\n%s", m.command.name, m.LogTail())
+				lines := strings.Split(m.LogTail(), "\n")
+				t.Logf("%s said last:\n%s", m.command.name, strings.Join(lines[max(0, len(lines)-enough):], "\n"))
 			}
 		}
 		if err := c.Close(); err != nil {
