@@ -70,6 +70,8 @@ func firstOfThree(t *Trial) {
 func firstIsGone(t *Trial) {
 	s := t.Session()
 	n := t.Create(s, dir, "0")
+	t.wait(s, n)
+	t.list(s, dir)
 	t.isFirst(s, "alone", n)
 	t.Delete(s, n)
 	t.notFirst(s, "nobody is in line any more", n)
@@ -92,6 +94,7 @@ func firstAfterWaits(t *Trial) {
 	behind := t.Create(s, dir, "1")
 	goes := func(by driver.Session, n driver.Node) {
 		waiting := t.wait(s, n)
+		t.list(s, dir) // what is remembered of it is to be outdated by what the wait tells
 		t.notFirst(s, "while others are ahead", behind)
 		t.Delete(by, n)
 		t.returnsNil(waiting, n, "it was deleted")
@@ -110,6 +113,7 @@ func firstRemoved(t *Trial) {
 	n := t.Create(s, dir, "0")
 	t.isFirst(s, "alone", n)
 	told := t.wait(s, n)
+	t.list(s, dir)
 	t.removeDir(dir)
 	if !t.within(t.patience(), told.done) {
 		t.NotVerified("WaitDelete does not tell, which W1 is about")

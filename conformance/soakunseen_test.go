@@ -52,6 +52,7 @@ var unseen = map[string]exemption{
 	"names-with-anybodys-data":  {inQueue, "the queue takes names from such a list and nothing else"},
 	"names-without-the-session": {inQueue, "the queue takes names from such a list and nothing else"},
 	"never-first":               {inQueue, "the queue lists the line if it is not told that it is its turn"},
+	"first-for-ever":            {inQueue, "the queue does not ask again once it was told that it is its turn"},
 	"first-by-name":             {inQueue, "the queue does not ask about an entry that it has left"},
 	"first-of-nobody":           {inQueue, "the queue hears that its entry is gone before it asks"},
 	"wait-says-closed":          {inQueue, "the queue looks at the ctx itself"},

@@ -22,25 +22,12 @@ type feed struct {
 	since uint64 // see above
 	gone  map[string]uint64
 
-	// ours are deletions that this process has made and the watch has not told of
-	// yet. What it tells comes in order, for waits; these do not.
-	ours map[string]uint64
-
-	// line is the directory as it was at a revision, but for what is known to have
-	// gone from its beginning. Nothing that came later is ahead of what is in it.
-	line   []standing
-	lineAt uint64
+	line line // as of the last list, for who asks whether a node is the first
 
 	waits   map[string][]*target // by key
 	over    []*wait              // have a node that is gone, and are to be told by tell
 	waiting int                  // number of waits
 	idle    time.Time            // since when nobody waits
-}
-
-// standing is a node in a line.
-type standing struct {
-	key   string
-	token uint64
 }
 
 // wait is one call that waits for any of some nodes.
@@ -83,7 +70,7 @@ func (w *wait) tell(o outcome) {
 }
 
 func newFeed(s, dir span) *feed {
-	return &feed{watch: watch{span: s, deletions: true}, dir: dir, gone: make(map[string]uint64), ours: make(map[string]uint64), waits: make(map[string][]*target)}
+	return &feed{watch: watch{span: s, deletions: true}, dir: dir, gone: make(map[string]uint64), line: newLine(), waits: make(map[string][]*target)}
 }
 
 // wanted implements subject: a feed outlives its last wait by linger.
@@ -142,7 +129,7 @@ func (f *feed) drop(key string, match func(*target) bool) {
 func (f *feed) opened(id int64, revision uint64) {
 	f.begin(id)
 	f.since = revision
-	clear(f.ours)
+	f.line.caughtUp(revision)
 	for _, list := range f.waits {
 		for _, t := range list {
 			t.sure = t.seen >= revision
@@ -174,9 +161,7 @@ func (f *feed) note(key string, revision uint64) {
 		clear(f.gone)
 	}
 	f.gone[key] = max(f.gone[key], revision)
-	if f.ours[key] <= revision {
-		delete(f.ours, key)
-	}
+	f.line.told(key, revision)
 	f.drop(key, func(t *target) bool {
 		if t.token < revision {
 			f.ends(t)
@@ -186,47 +171,13 @@ func (f *feed) note(key string, revision uint64) {
 	})
 }
 
-// listed takes note of a list, unless there is a later one.
-func (f *feed) listed(nodes []driver.Node, revision uint64) {
-	if revision <= f.lineAt {
-		return
-	}
-	f.line, f.lineAt = make([]standing, 0, len(nodes)), revision
-	for i := range nodes {
-		f.line = append(f.line, standing{nodes[i].Key, nodes[i].Token})
-	}
-}
-
-// deletedByUs takes note of a deletion that this process has made.
-func (f *feed) deletedByUs(key string, revision uint64) {
-	if f.open && revision > f.gone[key] {
-		f.ours[key] = max(f.ours[key], revision)
-	}
-	f.drop(key, func(t *target) bool {
-		if t.token < revision && len(t.wait.targets) == 1 {
-			f.ends(t)
-			return true
-		}
-		return false
-	})
-	f.tell()
-}
-
-// moveUp takes what is gone from the beginning of the line.
-func (f *feed) moveUp() {
-	for len(f.line) > 0 && max(f.gone[f.line[0].key], f.ours[f.line[0].key]) > f.line[0].token {
-		f.line = f.line[1:]
-	}
-}
-
 // isFirst reports whether a node is the first of the line, if that is known: the
-// watch has told of all that has gone since the list, and the node was in it.
+// watch has told of all that has gone since the list.
 func (f *feed) isFirst(n driver.Node) (first, known bool) {
-	if !f.open || f.lineAt < f.since || f.lineAt < n.Token {
+	if !f.open || f.line.at < f.since {
 		return false, false
 	}
-	f.moveUp()
-	return len(f.line) > 0 && f.line[0] == standing{n.Key, n.Token}, true
+	return f.line.first(n, f.gone)
 }
 
 // ends takes note that the node of a target is gone.

@@ -97,7 +97,7 @@ func (h *feeds) listed(dir span, nodes []driver.Node, session string, revision u
 		delete(h.crowds, dir)
 	}
 	if f := h.all[dir]; f != nil {
-		f.listed(nodes, revision)
+		f.line.listed(nodes, revision)
 	}
 }
 
@@ -105,10 +105,8 @@ func (h *feeds) listed(dir span, nodes []driver.Node, session string, revision u
 func (h *feeds) deleted(dir span, key string, revision uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, s := range []span{dir, spanOf(key)} {
-		if f := h.all[s]; f != nil {
-			f.deletedByUs(key, revision)
-		}
+	if f := h.all[dir]; f != nil {
+		f.line.deleted(key, revision)
 	}
 }
 

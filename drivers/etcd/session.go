@@ -132,10 +132,10 @@ func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, er
 }
 
 // First implements driver.FirstTeller. Where a feed has told of all that has gone
-// since the last list, there is nothing to ask. Otherwise it asks for what was created up to the
-// node's creation, and no more of that than two: the server still looks at the
-// whole line, but the answer is short. It is a read that a majority agrees to: a
-// member that is behind knows well who is ahead, as that can only become less, but
+// since the last list, there is nothing to ask. Otherwise it asks for what was
+// created up to the node's creation, and no more of that than two: the server still
+// looks at the whole line, but the answer is short. It is a read that a majority
+// agrees to: a member that is behind knows well who is ahead, as that can only become less, but
 // not that the node itself was removed.
 func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {
 	dir := s.conn.dir(n.Dir)

@@ -132,30 +132,36 @@ func (l *link) send(requests [][]byte) (*exchanging, error) {
 		messages = append(messages, r...)
 		setXid(messages[len(messages)-len(r):], x.first-int32(i))
 	}
-	rest := messages
-	turn := x.wire.mu.TryLock()
-	if turn {
+	if x.wire.mu.TryLock() {
 		x.taken.Store(true)
-		if rest = x.wire.begin(messages); len(rest) == 0 {
-			x.wire.mu.Unlock()
-			l.calls.Done()
-			return x, nil
+		if rest := x.wire.begin(messages); len(rest) > 0 {
+			go l.finish(x, rest)
+		} else {
+			l.finish(x, nil)
 		}
+		return x, nil
 	}
 	go func() {
-		defer l.calls.Done()
-		if !turn {
-			x.wire.mu.Lock()
+		x.wire.mu.Lock()
+		if !x.taken.CompareAndSwap(false, true) {
+			messages = nil // they were given up
 		}
-		defer x.wire.mu.Unlock()
-		if !turn && !x.taken.CompareAndSwap(false, true) {
-			return
-		}
-		if _, err := x.wire.Conn.Write(rest); err != nil {
-			x.wire.drop("it takes no message")
-		}
+		l.finish(x, messages)
 	}()
 	return x, nil
+}
+
+// finish writes what is left of messages, for a caller that has the turn, and
+// passes it on.
+func (l *link) finish(x *exchanging, rest []byte) {
+	defer l.calls.Done()
+	defer x.wire.mu.Unlock()
+	if len(rest) == 0 {
+		return
+	}
+	if _, err := x.wire.Conn.Write(rest); err != nil {
+		x.wire.drop("it takes no message")
+	}
 }
 
 // prepare returns n requests that are about to be sent, which the link waits for.

@@ -2,9 +2,7 @@ package zk
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"math"
 
 	gozk "github.com/go-zookeeper/zk"
 
@@ -39,52 +37,25 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 // node with a lower number. It is false if that cannot be told by the numbers.
 func leads(own string, body []byte, foreign func(name string) bool) bool {
 	n, ok := parseName(own)
-	if !ok || n.sequence < 0 || n.sequence >= exhausted || len(body) < 4 {
+	if !ok || n.sequence < 0 || n.sequence >= exhausted {
 		return false
 	}
+	r := reader{rest: string(body)}
 	there := false
-	count := binary.BigEndian.Uint32(body)
-	for body = body[4:]; count > 0; count-- {
-		if len(body) < 4 {
+	for range r.int32() {
+		name := r.part(r.int32())
+		if r.short {
 			return false
 		}
-		length := int64(int32(binary.BigEndian.Uint32(body)))
-		body = body[4:]
-		if length < 0 || length > int64(len(body)) {
-			return false
-		}
-		name := body[:length]
-		body = body[length:]
 		if sequence, ok := trailing(name); ok && sequence > n.sequence {
 			continue
 		}
 		// Few get here: it itself, what is ahead, and what somebody else put there.
-		switch name := string(name); {
-		case name == own:
+		if name == own {
 			there = true
-		case foreign(name):
-		default:
-			if _, ok := parseName(name); ok {
-				return false
-			}
+		} else if _, ok := parseName(name); ok && !foreign(name) {
+			return false
 		}
 	}
-	return there
-}
-
-// trailing reads the number at the end of a name, unless it may be a negative one
-// of ten characters.
-func trailing(name []byte) (sequence int32, ok bool) {
-	if len(name) <= sequenceLength {
-		return 0, false
-	}
-	var n int64
-	for _, c := range name[len(name)-sequenceLength:] {
-		digit := c - '0'
-		if digit > 9 {
-			return 0, false
-		}
-		n = n*10 + int64(digit)
-	}
-	return int32(n), n <= math.MaxInt32
+	return there && !r.short
 }

@@ -94,6 +94,15 @@ func parseSequence(s string) (sequence int32, ok bool) {
 	return int32(n), len(s) == sequenceLength && n <= math.MaxInt32
 }
 
+// trailing reads the number at the end of a name, unless that may be a negative one.
+func trailing(name string) (sequence int32, ok bool) {
+	if len(name) < sequenceLength {
+		return 0, false
+	}
+	sequence, ok = parseSequence(name[len(name)-sequenceLength:])
+	return sequence, ok && sequence >= 0
+}
+
 // cut splits a node's path into its directory's and its name.
 func cut(path string) (dir, base string) {
 	i := strings.LastIndexByte(path, '/')

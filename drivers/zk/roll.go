@@ -77,10 +77,7 @@ func (r *roll) call(c *conn, dir string, ls listing) ([]driver.Node, bool) {
 // sign returns what a name is recognized by, or the zero sign if it is not
 // numbered.
 func (r *roll) sign(base string, parent int64) sign {
-	if len(base) < sequenceLength {
-		return sign{}
-	}
-	sequence, ok := parseSequence(base[len(base)-sequenceLength:])
+	sequence, ok := trailing(base)
 	if !ok {
 		return sign{}
 	}

@@ -196,7 +196,7 @@ func TestLogTailIsBounded(t *testing.T) {
 		t.Fatal("Wait does not tell that the process ended")
 	}
 	lines := strings.Split(p.LogTail(), "\n")
-	if len(lines) != tailLines || lines[0] != fmt.Sprint("line ", 2001-tailLines) || lines[tailLines-1] != "line 2000" {
+	if len(lines) != tailLines || lines[0] != "line 1971" || lines[tailLines-1] != "line 2000" {
 		t.Errorf("got %q, want lines 1971 to 2000", lines)
 	}
 }

@@ -210,24 +210,6 @@ func TestRemovedEntryIsTold(t *testing.T) {
 	})
 }
 
-// A waiter whose entry is removed is not granted by the release of its own process,
-// which asks nobody: somebody else's entry has moved up.
-func TestRemovedWaiterIsNotGrantedByItsProcess(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b := w.client(), w.client()
-		held := a.lock()
-		second := a.locking(w.Ctx)
-		third := b.locking(w.Ctx)
-		nodes := w.Nodes(3)
-		w.Remove(nodes[1].Key)
-		time.Sleep(time.Second)
-		w.unlock(held)
-		second.Failed(coord.ErrRemoved)
-		w.unlock(third.Granted())
-		w.Nodes(0)
-	})
-}
-
 // The same among waiters of one process, who hear of each other directly.
 func TestRemovedEntriesOfOneProcess(t *testing.T) {
 	bubble(t, func(w *world) {
@@ -249,6 +231,24 @@ func TestRemovedEntriesOfOneProcess(t *testing.T) {
 		w.Lost(held, coord.ErrRemoved)
 		waiting.Failed(coord.ErrRemoved)
 		w.unlock(a.lock())
+	})
+}
+
+// A waiter whose entry is removed is not granted by the release of its own process,
+// which asks nobody: somebody else's entry has moved up.
+func TestRemovedWaiterIsNotGrantedByItsProcess(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held := a.lock()
+		second := a.locking(w.Ctx)
+		third := b.locking(w.Ctx)
+		nodes := w.Nodes(3)
+		w.Remove(nodes[1].Key)
+		time.Sleep(time.Second)
+		w.unlock(held)
+		second.Failed(coord.ErrRemoved)
+		w.unlock(third.Granted())
+		w.Nodes(0)
 	})
 }
 

@@ -2,6 +2,7 @@ package sabotage
 
 import (
 	"context"
+	"sync"
 
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -44,6 +45,28 @@ func firstSabotages() []Sabotage {
 				line, err := s.List(ctx, n.Dir)
 				return len(line) == 0 || line[0].Seq >= n.Seq, err
 			}),
+		},
+		{
+			Name: "first-for-ever", Breaks: "F5",
+			Doc: "First remembers a yes.",
+			Apply: func() func(conformance.Harness) conformance.Harness {
+				var yes sync.Map // by node
+				return withFirst(func(ctx context.Context, s driver.Session, n driver.Node) (bool, error) {
+					type node struct {
+						key   string
+						token uint64
+					}
+					if _, ok := yes.Load(node{n.Key, n.Token}); ok {
+						return true, nil
+					}
+					line, err := s.List(ctx, n.Dir)
+					first := len(line) > 0 && line[0].Same(n)
+					if first {
+						yes.Store(node{n.Key, n.Token}, true)
+					}
+					return first, err
+				})
+			}(),
 		},
 		{
 			Name: "never-first", Breaks: "F5",
