@@ -82,12 +82,12 @@ func (w *wait) allDue() {
 	}
 }
 
-// likeliest is the target that will be gone first, as far as one can tell:
-// lines move up from the front.
+// likeliest is the target that will be gone first, as far as one can tell: lines
+// move up from the front, and who waits does not delete what is its own.
 func (w *wait) likeliest() *target {
 	found := w.targets[0]
 	for _, t := range w.targets[1:] {
-		if t.token < found.token {
+		if t.own != found.own && found.own || t.own == found.own && t.token < found.token {
 			found = t
 		}
 	}
