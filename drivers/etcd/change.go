@@ -59,7 +59,7 @@ func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease in
 	}
 	fenceKey := s.conn.keyspace.fence(s.id)
 	// A put without the lease would set the node free from its session.
-	resp, err := s.conn.txn(ctx, o, &pb.TxnRequest{
+	resp, err := s.txn(ctx, o, s.conn.dir(n.Dir), data, &pb.TxnRequest{
 		Compare: []*pb.Compare{ifCreated(n.Key, int64(n.Token)), ifBound(n.Key, lease), ifModified(fenceKey, fence)},
 		Success: []*pb.RequestOp{put(n.Key, data, lease)},
 		Failure: []*pb.RequestOp{get(fenceKey), get(n.Key)},
@@ -83,7 +83,7 @@ func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease in
 // Delete implements driver.Session.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	return s.live(func() error {
-		resp, err := s.conn.txn(ctx, s.change("delete", n.Key), &pb.TxnRequest{
+		resp, err := s.txn(ctx, s.change("delete", n.Key), s.conn.dir(n.Dir), nil, &pb.TxnRequest{
 			Compare: []*pb.Compare{ifCreated(n.Key, int64(n.Token))},
 			Success: []*pb.RequestOp{remove(n.Key)},
 		})

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/batch"
 )
 
 // Options are the settings of New. The zero value is a sensible default.
@@ -68,6 +69,7 @@ type conn struct {
 	kv      pb.KVClient
 	leases  pb.LeaseClient
 	feeds   *feeds
+	sharing *batch.Group[*member]
 	release func() error // closes the client if it is ours; may be nil
 
 	ctx     context.Context // ends with the connection
@@ -102,6 +104,7 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 		sessions: make(map[*session]struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.sharing = newSharing(c)
 	c.feeds = newFeeds(c, pb.NewWatchClient(channel), t.feeds)
 	return c
 }
@@ -162,6 +165,7 @@ func (c *conn) Close() error {
 	c.feeds.close()
 	<-revoked
 	c.running.Wait()
+	c.sharing.Close()
 	var err error
 	if c.release != nil {
 		err = c.release()

@@ -61,7 +61,7 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 		req.Success = append(req.Success, getAll(c.dir(dir)))
 		req.Failure = append(req.Failure, getAll(c.dir(dir)))
 	}
-	resp, err := c.txn(ctx, o, req)
+	resp, err := s.txn(ctx, o, c.dir(dir), data, req)
 	if err != nil {
 		if errors.Is(err, driver.ErrUncertain) {
 			// The request may land at any time: also when the next Create of

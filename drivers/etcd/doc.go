@@ -64,6 +64,12 @@
 //
 // After a reply was lost, the next change takes one request more.
 //
+// While twelve changes of a connection are under way, further ones wait for one of
+// them to be answered, for 100 ms at most, and then those of one session go as one
+// transaction, up to 32 of different directories. So a program that uses many locks
+// at a time makes fewer requests than it has locks to take. If the server refuses
+// the transaction, nothing of it was done, and each is made again by itself.
+//
 // A connection with waits asks the server for a sign of life after 3 s of
 // silence, so that a wait on a member that is frozen moves to another within
 // about 8 s. A session keeps one stream open for its renewals, and with it one

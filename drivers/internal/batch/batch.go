@@ -14,6 +14,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Group is the requests of a connection that may share. Its fields are set before
@@ -28,6 +29,11 @@ type Group[R any] struct {
 	// Fits reports whether r may share a request with those of a batch, which is
 	// not empty. It must not block.
 	Fits func(batch []R, r R) bool
+
+	// Patience, if it is not 0, is how long a request waits for its turn before it is
+	// sent alone, beyond the limit: those under way may be with a server that does
+	// not answer, and others may.
+	Patience time.Duration
 
 	// Send makes one request of several, and tells each of them what came of it. It
 	// is called on a goroutine of the group, which Close waits for.
@@ -46,6 +52,22 @@ type place[R any] struct {
 	turn    chan bool // has room for the one answer: is it sent alone?
 }
 
+// Alone makes a request if it need not wait for others to be answered, and reports
+// whether it did. Do does the same; who looks first may spare what only waiting
+// needs.
+func (g *Group[R]) Alone(request func()) bool {
+	g.mu.Lock()
+	room := g.flying < g.Limit
+	if room {
+		g.flying++
+	}
+	g.mu.Unlock()
+	if room {
+		g.send(request)
+	}
+	return room
+}
+
 // Do has a request sent. If it is not to share, that is by alone, which the
 // caller's goroutine runs. Do returns true when alone has returned, or when the
 // request was handed to Send, which tells what comes of it. If ctx ends before, it
@@ -56,37 +78,46 @@ func (g *Group[R]) Do(ctx context.Context, r R, alone func()) bool {
 	if g.flying < g.Limit {
 		g.flying++
 		g.mu.Unlock()
-		g.alone(alone)
+		g.send(alone)
 		return true
 	}
 	p := &place[R]{r, make(chan bool, 1)}
 	g.waiting = append(g.waiting, p)
 	g.mu.Unlock()
 
+	var late <-chan time.Time // never, without patience
+	if g.Patience > 0 {
+		timer := time.NewTimer(g.Patience)
+		defer timer.Stop()
+		late = timer.C
+	}
 	single := false
 	select {
 	case single = <-p.turn:
 	case <-ctx.Done():
-		if g.leave(p) {
+		if g.leave(p, false) {
 			return false
 		}
 		single = <-p.turn // which is there: it has come in this moment
+	case <-late:
+		single = g.leave(p, true) || <-p.turn
 	}
 	if single {
-		g.alone(alone)
+		g.send(alone)
 	}
 	return true
 }
 
-// alone makes a request that has been counted. The next ones go also when it
+// send makes a request that has been counted. The next ones go also when it
 // panics.
-func (g *Group[R]) alone(request func()) {
+func (g *Group[R]) send(request func()) {
 	defer g.next()
 	request()
 }
 
-// leave takes a request back. It reports false if its turn has come.
-func (g *Group[R]) leave(p *place[R]) bool {
+// leave takes a request back, to be sent all the same or not. It reports false if
+// its turn has come.
+func (g *Group[R]) leave(p *place[R], sent bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.Index(g.waiting, p)
@@ -94,6 +125,9 @@ func (g *Group[R]) leave(p *place[R]) bool {
 		return false
 	}
 	g.waiting = slices.Delete(g.waiting, i, i+1)
+	if sent {
+		g.flying++
+	}
 	return true
 }
 
@@ -101,6 +135,10 @@ func (g *Group[R]) leave(p *place[R]) bool {
 func (g *Group[R]) next() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.flying > g.Limit {
+		g.flying--
+		return
+	}
 	batch := g.take()
 	switch {
 	case len(batch) == 0:
@@ -144,6 +182,13 @@ func (g *Group[R]) take() (batch []*place[R]) {
 	clear(g.waiting[len(left):])
 	g.waiting = left
 	return batch
+}
+
+// Waiting is how many wait for their turn.
+func (g *Group[R]) Waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.waiting)
 }
 
 // Close ends the sharing, and returns when no shared request is under way any

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/coordkit/coordkit/drivers/internal/batch"
 )
@@ -107,6 +108,27 @@ func TestWhoLeavesIsNotSent(t *testing.T) {
 		}
 		s.answers(2)
 		s.want(t, []string{"a"}, []string{"c"})
+	})
+}
+
+func TestWhoIsTiredOfWaitingIsSentAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(1, 9)
+		s.Patience = time.Second
+		for _, r := range []string{"a", "b", "c"} {
+			s.start(r)
+			time.Sleep(s.Patience * 2 / 3) // by the test's own clock
+		}
+		s.want(t, []string{"a"}, []string{"b"})
+		s.answers(1) // there is one too many
+		s.want(t, []string{"a"}, []string{"b"})
+		s.start("d")
+		s.answers(1)
+		s.want(t, []string{"a"}, []string{"b"}, []string{"c", "d"})
+		s.answers(1)
+		s.start("e")
+		s.want(t, []string{"a"}, []string{"b"}, []string{"c", "d"}, []string{"e"})
+		s.answers(1)
 	})
 }
 
