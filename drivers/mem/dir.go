@@ -95,6 +95,10 @@ func (d *dir) snapshot() []driver.Node {
 	line := d.nodes[d.head:]
 	if d.snap == nil {
 		d.snap = make([]driver.Node, 0, len(line)+len(line)/4)
+	} else if cap(d.snap) < len(line) {
+		// A line that moves on at its length gets through its array and needs
+		// another. With as much room again, a node is copied twice in its time.
+		d.snap = append(make([]driver.Node, 0, 2*len(line)), d.snap...)
 	}
 	for _, n := range line[len(d.snap):] {
 		d.snap = append(d.snap, n.Node)
@@ -102,16 +106,31 @@ func (d *dir) snapshot() []driver.Node {
 	return slices.Clip(d.snap)
 }
 
-// find returns the very node n, or nil if it is gone.
-func (d *dir) find(n driver.Node) *node {
+// find returns the very node, or nil if it is gone. It looks at the ends first,
+// where a waiting line changes: a search jumps from node to node through all of
+// the line's memory.
+func (d *dir) find(key string, token uint64) *node {
 	line := d.nodes[d.head:]
-	i, ok := slices.BinarySearchFunc(line, n.Token, func(m *node, token uint64) int {
-		return cmp.Compare(m.Token, token)
-	})
-	if !ok || line[i].gone || line[i].Key != n.Key {
+	if len(line) == 0 {
 		return nil
 	}
-	return line[i]
+	n := line[0]
+	if n.Token != token {
+		n = line[len(line)-1]
+	}
+	if n.Token != token {
+		i, ok := slices.BinarySearchFunc(line, token, func(m *node, token uint64) int {
+			return cmp.Compare(m.Token, token)
+		})
+		if !ok {
+			return nil
+		}
+		n = line[i]
+	}
+	if n.gone || n.Key != key {
+		return nil
+	}
+	return n
 }
 
 // named returns the node whose key is key, or nil.

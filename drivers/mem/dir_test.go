@@ -48,7 +48,7 @@ func TestLineAgreesWithAModelAndSnapshotsNeverChange(t *testing.T) {
 					if !got[i].Same(n.Node) || string(got[i].Data) != string(n.Data) {
 						t.Fatalf("seed %d, step %d: %+v at %d; want %+v", seed, step, got[i], i, n.Node)
 					}
-					if d.find(n.Node) != n {
+					if d.find(n.Key, n.Token) != n {
 						t.Fatalf("seed %d, step %d: %s is not found", seed, step, n.Key)
 					}
 				}
@@ -57,8 +57,7 @@ func TestLineAgreesWithAModelAndSnapshotsNeverChange(t *testing.T) {
 						t.Fatalf("seed %d, step %d: %s is not found by its key", seed, step, n.Key)
 					}
 				}
-				gone := driver.Node{Key: "k1", Token: 1}
-				if (len(model) == 0 || model[0].Token != 1) && (d.find(gone) != nil || d.named("k1") != nil) {
+				if (len(model) == 0 || model[0].Token != 1) && (d.find("k1", 1) != nil || d.named("k1") != nil) {
 					t.Fatalf("seed %d, step %d: a gone node is found", seed, step)
 				}
 			}

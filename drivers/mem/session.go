@@ -49,27 +49,33 @@ func (s *session) TTL() time.Duration    { return s.lessee.ttl }
 func (s *session) Done() <-chan struct{} { return s.lease.Done() }
 func (s *session) Err() error            { return s.lease.Err() }
 
-func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+func (s *session) Create(ctx context.Context, dir, id string, data []byte) (n driver.Node, err error) {
 	c, err := s.create(ctx, dir, id, data, false)
-	return c.node, err
+	if err == nil {
+		n = c.line[c.own]
+	}
+	return n, err
 }
 
-func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (n driver.Node, line []driver.Node, err error) {
 	c, err := s.create(ctx, dir, id, data, true)
-	return c.node, c.line, err
+	if err == nil {
+		n = c.line[c.own]
+	}
+	return n, c.line, err
 }
 
 func (s *session) create(ctx context.Context, dir, id string, data []byte, list bool) (created, error) {
-	if err := fits(OpCreate, dir, data); err != nil {
+	at := place{s.conn.namespace, dir}
+	n, err := newNode(s.lessee, at, id, data)
+	if err != nil {
 		return created{}, err
 	}
-	data = bytes.Clone(data) // the caller may go on using it
 	for {
 		if err := s.ready(ctx, OpCreate, dir); err != nil {
 			return created{}, err
 		}
-		r := creation{by: s.lessee, at: place{s.conn.namespace, dir}, id: id, data: data,
-			attempt: s.attempts.Add(1), list: list}
+		r := creation{node: n, at: at, attempt: s.attempts.Add(1), list: list}
 		doubt := s.doubts.has(slot{dir, id})
 		if doubt {
 			// An earlier request may still be on its way. Once this one is
@@ -80,7 +86,7 @@ func (s *session) create(ctx context.Context, dir, id string, data []byte, list 
 		c, err := ask(ctx, s.conn.link, s.call(OpCreate, dir), r, (*Store).create)
 		switch err {
 		case errVoid: // the void was meant for others, but overtook this one
-			continue
+			continue // with the same node, which the store has not kept
 		case nil:
 			if doubt {
 				s.doubts.drop(slot{dir, id})
@@ -123,7 +129,7 @@ func (s *session) First(ctx context.Context, n driver.Node) (bool, error) {
 		return false, err
 	}
 	first, err := ask(ctx, s.conn.link, s.call(OpList, n.Key),
-		change{s.lessee, s.conn.namespace, n, nil, 0}, (*Store).first)
+		change{s.lessee, s.exactly(n)}, (*Store).first)
 	return first, s.answer(OpList, n.Key, err)
 }
 
@@ -135,7 +141,7 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 		return driver.Node{}, err
 	}
 	now, err := ask(ctx, s.conn.link, s.call(OpUpdate, n.Key),
-		change{s.lessee, s.conn.namespace, n, bytes.Clone(data), s.attempts.Add(1)}, (*Store).update)
+		update{change{s.lessee, s.exactly(n)}, bytes.Clone(data), s.attempts.Add(1)}, (*Store).update)
 	return now, s.answer(OpUpdate, n.Key, err)
 }
 
@@ -144,7 +150,7 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 		return err
 	}
 	_, err := ask(ctx, s.conn.link, s.call(OpDelete, n.Key),
-		change{s.lessee, s.conn.namespace, n, nil, 0}, (*Store).delete)
+		change{s.lessee, s.exactly(n)}, (*Store).delete)
 	return s.answer(OpDelete, n.Key, err)
 }
 
@@ -172,6 +178,10 @@ func (s *session) part() {
 	if _, err := ask(ctx, s.conn.link, call{op: OpClose, key: s.lessee.id}, s.lessee, (*Store).end); err == nil {
 		s.closed.Store(true)
 	}
+}
+
+func (s *session) exactly(n driver.Node) exact {
+	return exact{place{s.conn.namespace, n.Dir}, n.Key, n.Token}
 }
 
 // call describes a call that the session's end ends.

@@ -1,7 +1,10 @@
 package mem
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -34,6 +37,26 @@ type node struct {
 	hooks   *hook // the watches on it
 }
 
+// newNode returns a node for a creation. Its place in the line is the store's to
+// give.
+func newNode(owner *lessee, at place, id string, data []byte) (*node, error) {
+	if err := fits(OpCreate, at.dir, data); err != nil {
+		return nil, err
+	}
+	n := &node{owner: owner}
+	n.Dir, n.ID, n.Session = at.dir, id, owner.id
+	n.Data = bytes.Clone(data) // the caller may go on using it
+	n.Key = at.namespace + "/" + at.dir + "/" + owner.id + "-" + id
+	return n, nil
+}
+
+// exact names one node, and no earlier or later one that has its name.
+type exact struct {
+	at    place
+	key   string
+	token uint64
+}
+
 // slot is what Create, Abandon and their repetitions are about.
 type slot struct{ dir, id string }
 
@@ -57,56 +80,61 @@ func newStore(seq uint64) *Store {
 	}
 }
 
-// creation is a request to create a node, or to find it if it exists.
+// creation is a request to create a node, or to find it if it exists. As every
+// request and answer it is small: each waiter in a long line comes back to a
+// stack that has left the processor's caches, so what is copied from frame to
+// frame is paid for by the cache line.
 type creation struct {
-	by      *lessee
+	node    *node // the store's to keep
 	at      place
-	id      string
-	data    []byte // the store's to keep
 	attempt uint64 // numbers the creations of a session as they are sent
 	void    uint64 // earlier attempts up to this one must not land any more
 	list    bool   // the answer shall hold the line
 }
 
 type created struct {
-	node driver.Node
-	line []driver.Node
+	line []driver.Node // or the node alone
+	own  int           // the node's index
 }
 
 func (st *Store) create(r creation) (created, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	by := r.node.owner
 	switch {
-	case r.by.ended:
+	case by.ended:
 		return created{}, errNoSession
-	case r.attempt <= r.by.void:
+	case r.attempt <= by.void:
 		return created{}, errVoid
 	}
-	r.by.void = max(r.by.void, r.void)
-	name := slot{r.at.dir, r.id}
-	n := r.by.slots[name]
+	by.void = max(by.void, r.void)
+	name := slot{r.at.dir, r.node.ID}
+	n := by.slots[name]
 	if n == nil {
-		st.seq++
-		d := st.dirLocked(r.at)
-		n = &node{
-			Node: driver.Node{
-				Dir: r.at.dir, ID: r.id, Session: r.by.id, Data: r.data,
-				Key: r.at.namespace + "/" + r.at.dir + "/" + r.by.id + "-" + r.id,
-				Seq: st.seq, Token: st.seq, Version: st.seq,
-			},
-			dir: d, owner: r.by,
-		}
-		d.add(n)
-		r.by.slots[name] = n
-		st.stats.Nodes++
-		st.changedLocked(r.at)
+		n = r.node
+		by.slots[name] = n
+		st.addLocked(n, r.at)
 	}
 	n.attempt = max(n.attempt, r.attempt)
-	answer := created{node: n.Node}
-	if r.list {
-		answer.line = n.dir.snapshot()
+	if !r.list {
+		return created{line: []driver.Node{n.Node}}, nil
 	}
-	return answer, nil
+	line := n.dir.snapshot()
+	own := len(line) - 1
+	if n != r.node { // it may stand anywhere
+		own, _ = slices.BinarySearchFunc(line, n.Seq, func(m driver.Node, seq uint64) int { return cmp.Compare(m.Seq, seq) })
+	}
+	return created{line, own}, nil
+}
+
+// addLocked puts a new node at the end of a line.
+func (st *Store) addLocked(n *node, at place) {
+	st.seq++
+	n.Seq, n.Token, n.Version = st.seq, st.seq, st.seq
+	n.dir = st.dirLocked(at)
+	n.dir.add(n)
+	st.stats.Nodes++
+	st.changedLocked(at)
 }
 
 // abandoning is a request to undo every creation of a slot up to an attempt.
@@ -160,26 +188,30 @@ func (st *Store) first(r change) (bool, error) {
 	if r.by.ended {
 		return false, errNoSession
 	}
-	n := st.find(r.namespace, r.node)
+	n := st.find(r.node)
 	return n != nil && n.dir.nodes[n.dir.head] == n, nil
 }
 
 // change is a request about the very node given.
 type change struct {
-	by        *lessee
-	namespace string
-	node      driver.Node
-	data      []byte // of update; the store's to keep
-	attempt   uint64 // of update
+	by   *lessee
+	node exact
 }
 
-func (st *Store) update(r change) (driver.Node, error) {
+// update is a change that replaces the node's data.
+type update struct {
+	change
+	data    []byte // the store's to keep
+	attempt uint64 // numbers the updates of a session as they are sent
+}
+
+func (st *Store) update(r update) (driver.Node, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if r.by.ended {
 		return driver.Node{}, errNoSession
 	}
-	n := st.find(r.namespace, r.node)
+	n := st.find(r.node)
 	if n == nil {
 		return driver.Node{}, errNoNode
 	}
@@ -202,7 +234,7 @@ func (st *Store) delete(r change) (struct{}, error) {
 	if r.by.ended {
 		return struct{}{}, errNoSession
 	}
-	if n := st.find(r.namespace, r.node); n != nil {
+	if n := st.find(r.node); n != nil {
 		st.removeLocked(n)
 	}
 	return struct{}{}, nil
@@ -221,10 +253,10 @@ func (st *Store) dirLocked(at place) *dir {
 	return d
 }
 
-// find returns the very node n of a namespace, or nil if it is gone.
-func (st *Store) find(namespace string, n driver.Node) *node {
-	if d := st.dirs[place{namespace, n.Dir}]; d != nil {
-		return d.find(n)
+// find returns the very node, or nil if it is gone.
+func (st *Store) find(n exact) *node {
+	if d := st.dirs[n.at]; d != nil {
+		return d.find(n.key, n.token)
 	}
 	return nil
 }

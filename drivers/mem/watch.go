@@ -53,7 +53,7 @@ func (st *Store) watch(r watching) (int, error) {
 		w.hooks = make([]hook, len(r.nodes))
 	}
 	for i, n := range r.nodes {
-		found := st.find(r.namespace, n)
+		found := st.find(exact{place{r.namespace, n.Dir}, n.Key, n.Token})
 		if found == nil {
 			w.ended = true
 			return i, nil
