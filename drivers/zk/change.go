@@ -143,9 +143,13 @@ func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error
 
 // remove deletes a node, if it is there.
 func (s *session) remove(ctx context.Context, o op, path string) error {
-	_, _, err := s.link.exchange(ctx, o, request(opDelete, path, anyVersion))
-	if errors.Is(err, gozk.ErrNoNode) {
+	change := &member{parts: []any{opDelete, false, -1, path, anyVersion}, adds: 1}
+	it := s.link.together(ctx, o, change, func() (it effect) {
+		_, _, it.err = s.link.exchange(ctx, o, request(opDelete, path, anyVersion)) // costs less than a transaction
+		return it
+	})
+	if errors.Is(it.err, gozk.ErrNoNode) {
 		return nil
 	}
-	return err
+	return it.err
 }

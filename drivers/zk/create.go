@@ -113,37 +113,41 @@ func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m
 	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
 	data = bytes.Clone(data) // the caller may use its own again
 	s.conn.cache.directory(k.dir).expect(stem, data)
-	answers, on, err := s.link.exchangeAll(ctx, o,
-		creating(fence, path+"/"+stem+"-", data, s.conn.acl), request(opGetChildren2, path, false))
-	var results []gozk.MultiResponse
-	if err == nil {
-		results, err = readResults(answers[0])
-		if isRefusal(err) {
-			return made{}, s.mend(ctx, o, k, results, err)
-		}
+	parts := creating(fence, path+"/"+stem+"-", data, s.conn.acl)
+	change := &member{parts: parts, size: len(data), adds: 2, list: path}
+	it := s.link.together(ctx, o, change, func() (it effect) {
+		answers, on, err := s.link.exchangeAll(ctx, o, transaction(parts), request(opGetChildren2, path, false))
 		if err != nil {
-			err = s.link.turnedDown(ctx, o, on, err)
+			return effect{err: err}
 		}
-	}
+		it.names = answers[1]
+		it.results, it.err = readResults(answers[0], change.adds)
+		if it.denied = isRefusal(it.err); it.err != nil && !it.denied {
+			it.err = s.link.turnedDown(ctx, o, on, it.err)
+		}
+		return it
+	})
 	switch {
-	case errors.Is(err, driver.ErrUncertain):
+	case it.denied:
+		return made{}, s.mend(ctx, o, k, it.results, it.err)
+	case errors.Is(it.err, driver.ErrUncertain):
 		s.slots.set(k, slot{doubt: &fence})
-		return made{}, err
-	case err != nil:
-		return made{}, err
+		return made{}, it.err
+	case it.err != nil:
+		return made{}, it.err
 	}
 	m = made{data: data, fresh: true}
-	_, m.base = cut(results[1].String)
-	if it := answers[1]; !it.lost && it.code == 0 {
-		m.listing, _ = readListing(it.body)
+	_, m.base = cut(it.results[1].String)
+	if names := it.names; !names.lost && names.code == 0 {
+		m.listing, _ = readListing(names.body)
 	}
 	s.slots.set(k, slot{base: m.base})
 	return m, nil
 }
 
-// creating is a transaction that creates a node of the session whose fence is
-// given.
-func creating(fence mark, prefix string, data []byte, acl []gozk.ACL) []byte {
+// creating describes, for a transaction, how to create a node of the session whose
+// fence is given.
+func creating(fence mark, prefix string, data []byte, acl []gozk.ACL) []any {
 	parts := []any{
 		opCheck, false, -1, fence.path, fence.version,
 		opCreate, false, -1, prefix, data, len(acl),
@@ -151,12 +155,12 @@ func creating(fence mark, prefix string, data []byte, acl []gozk.ACL) []byte {
 	for _, a := range acl {
 		parts = append(parts, a.Perms, a.Scheme, a.ID)
 	}
-	parts = append(parts, int(gozk.FlagEphemeral|gozk.FlagSequence), -1, true, -1)
-	return request(opMulti, parts...)
+	return append(parts, int(gozk.FlagEphemeral|gozk.FlagSequence))
 }
 
-// readResults reads the answer to a transaction that checks and creates.
-func readResults(a answer) (results []gozk.MultiResponse, err error) {
+// readResults reads the answer to a transaction that checks, creates and deletes,
+// of which so many results are expected.
+func readResults(a answer, want int) (results []gozk.MultiResponse, err error) {
 	if a.lost {
 		return nil, gozk.ErrConnectionClosed
 	}
@@ -180,7 +184,7 @@ func readResults(a answer) (results []gozk.MultiResponse, err error) {
 		}
 		results = append(results, it)
 	}
-	if err == nil && (r.short || r.rest != "" || len(results) != 2) {
+	if err == nil && (r.short || r.rest != "" || len(results) != want) {
 		err = errStranger
 	}
 	return results, err

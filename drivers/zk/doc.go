@@ -85,6 +85,11 @@
 // data read its nodes again. What it writes is the node's name, so that those who
 // watch it read only that node.
 //
+// While twelve creates and deletes of a session are under way, further ones wait
+// for one of them to be answered, for 100 ms at most, and then up to 32 go as one
+// transaction, with a read for each create. If a server refuses the transaction,
+// nothing of it was done, and each is made again by itself.
+//
 // What is not bound to the session that its name tells is no node, whoever put it
 // there. Lists with data leave it out. By name it is listed until somebody waits
 // for it: the answer to the request for the watch tells whom it belongs to, the

@@ -65,6 +65,7 @@ func (l *link) rest() {
 	_ = l.await(context.Background(), l.gone, func() bool { return !l.up })
 	l.quit.Do(func() { go l.zk.Close() })
 	<-l.gone
+	l.sharing.Close()
 	l.calls.Wait()
 	l.watches.running.Wait()
 	l.sights.running.Wait()

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/batch"
 )
 
 // peers is how to reach the store.
@@ -46,6 +47,7 @@ type link struct {
 	onOver  func(error) // called once at most, when the store says that the session is over
 	watches *watches
 	sights  sights
+	sharing *batch.Group[*member]
 	zk      *gozk.Conn
 
 	ctx    context.Context // ends when no server is to be dialed any more
@@ -91,6 +93,7 @@ func connect(p peers, ttl time.Duration, log *zap.Logger, onOver func(error)) (*
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.watches = newWatches(l)
+	l.sharing = newSharing(l)
 	library, events, err := gozk.Connect(p.hosts, ttl,
 		gozk.WithDialer(func(_, host string, _ time.Duration) (net.Conn, error) { return l.dial(host) }),
 		gozk.WithHostProvider(provider{l}),
