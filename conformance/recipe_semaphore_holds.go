@@ -103,8 +103,8 @@ func semWakes(t sem) {
 	var line []*bid
 	for i := range crowd {
 		line = append(line, t.join(t.ctx, fmt.Sprintf("place %d", i), t.want(t.counted(&n), 1, limit), limit+1+i))
+		t.gates(i + 1) // or the next waits for one farther ahead, and wakes too early
 	}
-	t.gates(crowd)
 	t.stay(in, line...)
 	n.next()
 	woken := func(what string, let int) {

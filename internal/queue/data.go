@@ -34,6 +34,9 @@ func newEncoder(o coord.Owner) encoder {
 }
 
 func (e encoder) encode(since time.Time, req Request) []byte {
+	if req.gateOf != nil { // of which nobody asks whose it is
+		return nil
+	}
 	b := make([]byte, 0, len(e.prefix)+len(time.RFC3339Nano)+len("\"}\n")+len(req.Value))
 	b = append(b, e.prefix...)
 	b = since.UTC().AppendFormat(b, time.RFC3339Nano)

@@ -24,6 +24,7 @@ type Entry struct {
 	token   uint64 // of its holds: the node's, or that of the entry it stands in for
 	since   time.Time
 	place   *place // that it stands in; nil: its own
+	gateOf  *Entry // whose gate it is; nil: nobody's
 	waited  bool   // for its grant; set before anybody else has the entry
 
 	// granted: this entry has held. Those behind it who see it gone know then
@@ -32,6 +33,10 @@ type Entry struct {
 
 	// guarding is the entry's place among those to be watched.
 	guarding guarding
+
+	// The roster's lock guards them.
+	pinned bool // a gate that names the slot is on its way
+	left   bool // the node is gone for good
 
 	mu        sync.Mutex
 	gone      latch              // the node is surely not in the store any more: a delete was acknowledged, or it was seen

@@ -1,11 +1,10 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -15,46 +14,63 @@ import (
 // Request says so puts up a second node while it is blocked, its gate, and takes
 // it away when it is not any more. Who stands behind waits for the nearest gate
 // ahead, so however long the line is, a change of it wakes the first who is
-// blocked, and each who is let in wakes one more.
+// blocked, and each who is let in wakes one more. Who joins while the one ahead is
+// only about to put up its gate waits for one farther ahead: it wakes once too
+// early, at most, and finds the nearest then.
 //
 // It costs two writes for every entry that has to wait, neither of which the
 // entry's own grant waits for. Whoever is let in and does not know it, because
 // it is paused, keeps its gate, and those behind it asleep, until it goes on or
 // its session is over: they wait for it no longer than for a paused holder.
+//
+// A gate names its entry by the entry's slot, in its id, and has no data. A slot is
+// used again, but the gates of those who had it are told apart by where they
+// stand. A gate is made while its entry has the slot, so it stands behind that
+// entry; and the slot goes to nobody else before the entry is gone and the gate is
+// there, or never will be (see pin), so it stands ahead of whoever has the slot
+// next. It is the gate of the last one ahead of it that had the slot: its entry,
+// or if that is gone nobody. Kinds do not matter: all of a session's entries in a
+// directory, gates too, take their slots from the same numbers.
 const gateKind = "g"
 
-// putUpGate makes the entry's gate and returns it with the line. The gate names
-// its entry by Seq, which no other entry of the line ever has: a gate that is
-// still being removed says nothing about who has its entry's slot next.
-func (e *Entry) putUpGate(ctx context.Context) (*Entry, []driver.Node, error) {
+// putUpGate makes the entry's gate and returns it, with the line if it is wanted.
+func (e *Entry) putUpGate(ctx context.Context, v view) (*Entry, []driver.Node, error) {
+	if !e.roster.pin(e) {
+		return nil, nil, e.whyGone(ctx)
+	}
 	return e.queue.enter(ctx, e.session, e.dir,
-		Request{Kind: gateKind, Value: strconv.AppendUint(nil, e.node.Seq, 10)})
+		Request{Kind: gateKind, Terms: strconv.Itoa(e.slot) + gateEnd, gateOf: e}, v)
 }
+
+// gateEnd is behind the slot that a gate names, and ahead of its own.
+const gateEnd = "x"
 
 // IsGate reports whether n is the gate of another entry.
 func IsGate(n driver.Node) bool { return Kind(n) == gateKind }
 
 // NearestGate finds the gate of the last of the entries line[from:to] that has
 // one. A blocked entry may not have a gate yet, or may have lost it to an
-// operator; a gate may be left of an entry that is gone.
+// operator; a gate may be left of an entry that is gone; and one whose id has no
+// room for the slot it names (which takes millions of slots) says nothing.
 func NearestGate(line []driver.Node, from, to int) (nearest driver.Node, found bool) {
-	best := from
-	for _, n := range line[from:] { // a gate stands behind its entry
-		if !IsGate(n) {
+	type slot struct{ session, number string }
+	gates := make(map[slot]int) // of whoever is the next ahead in the slot
+	for i := len(line) - 1; i >= from; i-- {
+		n := line[i]
+		kind, terms, number := cutID(n.ID)
+		if kind == gateKind {
+			if named, ok := strings.CutSuffix(terms, gateEnd); ok {
+				gates[slot{n.Session, named}] = i
+			}
 			continue
 		}
-		seq, err := strconv.ParseUint(string(Value(n)), 10, 64)
-		if err != nil {
-			continue
+		at := slot{n.Session, number}
+		if gate, gated := gates[at]; gated && i < to {
+			return line[gate], true
 		}
-		i, there := slices.BinarySearchFunc(line[:to], seq, func(n driver.Node, seq uint64) int {
-			return cmp.Compare(n.Seq, seq)
-		})
-		if there && i >= best && line[i].Session == n.Session {
-			nearest, found, best = n, true, i
-		}
+		delete(gates, at)
 	}
-	return nearest, found
+	return driver.Node{}, false
 }
 
 // follow watches the line until the rule lets the entry hold, refuses it, or

@@ -23,9 +23,11 @@ type Queue struct {
 	asks    string // the directory of those who ask an entry to leave
 	held    any    // the heldKey of the line's entries
 	rule    Rule
-	byName  bool // the rule does not look at data
 	encoder encoder
 	err     error // the name is invalid
+
+	suffice    func(line []driver.Node) bool // whether its names are enough for the rule; nil: never
+	firstHolds bool                          // whoever stands behind it
 }
 
 // New returns the line called name of recipes of the given kind. An invalid
@@ -49,7 +51,17 @@ func New(client *coord.Client, kind, name string, rule Rule, opts []coord.Recipe
 // on some stores saves one request for each node, and that the first of the line
 // holds, whoever stands behind it. It returns q.
 func (q *Queue) ByName() *Queue {
-	q.byName = true
+	q.firstHolds = true
+	return q.ByNames(func([]driver.Node) bool { return true })
+}
+
+// ByNames says that there are lines of which the rule needs names and order only:
+// those for which suffice, a pure function, is true. The Data of their nodes may be
+// missing when the rule is asked, and is not to change its answer. Of another line
+// the data are listed as well, together with the names: no verdict is reached by
+// the names of one state and the data of another. It returns q.
+func (q *Queue) ByNames(suffice func(line []driver.Node) bool) *Queue {
+	q.suffice = suffice
 	return q
 }
 
@@ -58,6 +70,12 @@ type Request struct {
 	// Kind begins the node's id, for rules that tell kinds apart. It is a
 	// lower-case letter, or empty, and not "g", the kind of gates.
 	Kind string
+
+	// Terms are in the node's id too, for rules that can do without data. They
+	// begin with a digit and end with a letter. Stores remember the names of what
+	// was deleted, so there must be few of them; and where the id would become too
+	// long they are left out, so what they say has to be in Value as well.
+	Terms string
 
 	// Value is what the recipe stores with the entry.
 	Value []byte
@@ -71,6 +89,7 @@ type Request struct {
 	Gate bool
 
 	inPlaceOf *place
+	gateOf    *Entry
 }
 
 // Acquire joins the line at its end and waits until the rule lets the entry
@@ -78,7 +97,7 @@ type Request struct {
 // what may still be in the store, or on its way there, is cleared up in the
 // background until it surely is gone or the session is.
 func (q *Queue) Acquire(ctx context.Context, req Request) (*Entry, error) {
-	e, line, err := q.join(ctx, req)
+	e, line, err := q.join(ctx, req, byRule)
 	if err != nil {
 		return nil, q.fail("acquire", err)
 	}
@@ -100,7 +119,9 @@ func (q *Queue) TryAcquire(ctx context.Context, req Request) (*Entry, error) {
 	if err := q.free(append(slices.Clip(nodes), q.newcomer(req)), len(nodes)); err != nil {
 		return nil, q.fail("try", err)
 	}
-	e, line, err := q.join(ctx, req)
+	// What only looks like a node is found out by its data, or by those who wait
+	// for it, and nobody does here. Most of the line has just been read.
+	e, line, err := q.join(ctx, req, inFull)
 	if err != nil {
 		return nil, q.fail("try", err)
 	}
@@ -135,7 +156,7 @@ func (q *Queue) free(line []driver.Node, own int) error {
 
 // newcomer is a node as the request would make it.
 func (q *Queue) newcomer(req Request) driver.Node {
-	return driver.Node{Dir: q.dir, ID: slotID(req.Kind, 0), Seq: math.MaxUint64, Data: q.encoder.encode(time.Now(), req)}
+	return driver.Node{Dir: q.dir, ID: slotID(req.Kind, req.Terms, 0), Seq: math.MaxUint64, Data: q.encoder.encode(time.Now(), req)}
 }
 
 // Contenders looks at the line as it is now, without joining it. describe, if
@@ -186,7 +207,7 @@ func (q *Queue) fail(op string, err error) error {
 }
 
 // join makes an entry of the line's session and returns it with the line.
-func (q *Queue) join(ctx context.Context, req Request) (*Entry, []driver.Node, error) {
+func (q *Queue) join(ctx context.Context, req Request, v view) (*Entry, []driver.Node, error) {
 	if q.err != nil {
 		return nil, nil, q.err
 	}
@@ -197,7 +218,7 @@ func (q *Queue) join(ctx context.Context, req Request) (*Entry, []driver.Node, e
 	if err != nil {
 		return nil, nil, err
 	}
-	return q.enter(ctx, s, q.dir, req)
+	return q.enter(ctx, s, q.dir, req, v)
 }
 
 // sessionFor returns the session of the line's entries.
@@ -208,16 +229,17 @@ func (q *Queue) sessionFor(ctx context.Context) (*coord.Session, error) {
 	return q.client.Session(ctx)
 }
 
-// enter makes an entry in one of the queue's directories.
-func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Request) (*Entry, []driver.Node, error) {
+// enter makes an entry in one of the queue's directories, and returns it with as
+// much of that as v says.
+func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Request, v view) (*Entry, []driver.Node, error) {
 	r := rosterOf(s)
 	e := &Entry{queue: q, session: s, roster: r, dir: dir, slot: r.take(dir), since: time.Now(),
-		place: req.inPlaceOf}
-	id, data := slotID(req.Kind, e.slot), q.encoder.encode(e.since, req)
+		place: req.inPlaceOf, gateOf: req.gateOf}
+	id, data := slotID(req.Kind, req.Terms, e.slot), q.encoder.encode(e.since, req)
 	var nodes []driver.Node
 	certain := true // that a failed create has left nothing
 	err := q.client.Retry(ctx, func(ctx context.Context) (err error) {
-		e.node, nodes, err = q.createList(ctx, s.Driver(), dir, id, data)
+		e.node, nodes, err = q.create(ctx, s.Driver(), dir, id, data, v)
 		// A node without a list is one that was made and could not be looked at.
 		certain = certain && e.node.Key == "" && refused(err)
 		return err
@@ -231,9 +253,9 @@ func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Req
 		r.enter(e)
 		return e, nodes, nil
 	case certain:
-		r.give(dir, e.slot)
+		r.give(e)
 	default:
-		q.abandon(s, r, dir, e.slot, id)
+		q.abandon(e, id)
 	}
 	return nil, nil, err
 }
@@ -248,28 +270,12 @@ func refused(err error) bool {
 	return errors.Is(err, coord.ErrUnavailable) || errors.Is(err, coord.ErrInvalid) || errors.Is(err, coord.ErrDenied)
 }
 
-// createList takes one round trip where the driver knows how.
-func (q *Queue) createList(ctx context.Context, s driver.Session, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	if names, ok := driver.As[driver.NameLister](s); ok && q.byName {
-		return names.CreateNames(ctx, dir, id, data)
-	}
-	if fast, ok := driver.As[driver.CreateLister](s); ok {
-		return fast.CreateList(ctx, dir, id, data)
-	}
-	n, err := s.Create(ctx, dir, id, data)
-	if err != nil {
-		return n, nil, err
-	}
-	nodes, err := s.List(ctx, dir)
-	return n, nodes, err
-}
-
 // abandon makes sure, on the session's time, that a create whose outcome is
 // not known leaves nothing, and only then lets its slot be used again.
-func (q *Queue) abandon(s *coord.Session, r *roster, dir string, slot int, id string) {
-	s.Go(func(ctx context.Context) {
-		if persist(ctx, q.client, func(ctx context.Context) error { return s.Driver().Abandon(ctx, dir, id) }) {
-			r.give(dir, slot)
+func (q *Queue) abandon(e *Entry, id string) {
+	e.session.Go(func(ctx context.Context) {
+		if persist(ctx, q.client, func(ctx context.Context) error { return e.session.Driver().Abandon(ctx, e.dir, id) }) {
+			e.roster.give(e)
 		}
 	})
 }

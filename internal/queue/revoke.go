@@ -49,7 +49,7 @@ func (q *Queue) revoke(ctx context.Context, token uint64, reason string) error {
 	if err != nil {
 		return err
 	}
-	e, _, err := q.enter(ctx, s, q.asks, Request{Value: value})
+	e, _, err := q.enter(ctx, s, q.asks, Request{Value: value}, unseen)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"strconv"
 	"sync"
 
 	"github.com/coordkit/coordkit/coord"
@@ -54,11 +53,12 @@ func (r *roster) take(dir string) int {
 	return slot
 }
 
-// give returns a slot once no entry is left in it and none can appear.
-func (r *roster) give(dir string, slot int) {
+// give returns the slot of an entry that was not made, once none can appear.
+func (r *roster) give(e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.giveLocked(dir, slot)
+	r.giveLocked(e.dir, e.slot)
+	r.unpinLocked(e)
 }
 
 func (r *roster) giveLocked(dir string, slot int) {
@@ -76,16 +76,40 @@ func (r *roster) enter(e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.entries[e.node.Key] = e
+	r.unpinLocked(e)
 }
 
-// leave forgets e and returns its slot: its node is gone for good.
+// leave forgets e and returns its slot, unless that is pinned: its node is gone
+// for good.
 func (r *roster) leave(e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.entries[e.node.Key] == e {
 		delete(r.entries, e.node.Key)
 	}
-	r.giveLocked(e.dir, e.slot)
+	if e.left = true; !e.pinned {
+		r.giveLocked(e.dir, e.slot)
+	}
+}
+
+// pin keeps the slot of an entry from others, also when it leaves, until its gate
+// is there or surely never will be. It reports false if the entry has left.
+func (r *roster) pin(e *Entry) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.pinned = !e.left
+	return e.pinned
+}
+
+// unpinLocked ends what pin has begun, if the entry that was made or not is a gate.
+func (r *roster) unpinLocked(gate *Entry) {
+	e := gate.gateOf
+	if e == nil {
+		return
+	}
+	if e.pinned = false; e.left {
+		r.giveLocked(e.dir, e.slot)
+	}
 }
 
 // find returns this process's entry behind a node, or nil.
@@ -97,5 +121,3 @@ func (r *roster) find(key string, token uint64) *Entry {
 	}
 	return nil
 }
-
-func slotID(kind string, slot int) string { return kind + strconv.Itoa(slot) }

@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"strings"
-
-	"github.com/coordkit/coordkit/coord/driver"
-)
+import "github.com/coordkit/coordkit/coord/driver"
 
 // Rule says who blocks whom: given a line in its order, and the index in it of
 // an entry, what does the entry wait for? It is a pure function of its
@@ -38,15 +34,6 @@ type Verdict struct {
 
 	// Aside: the node is no contender, but serves one.
 	Aside bool
-}
-
-// Kind is the letter at the beginning of a node's id, or "" if it has none: what
-// the entry's Request said.
-func Kind(n driver.Node) string {
-	if i := strings.IndexAny(n.ID, "0123456789"); i > 0 {
-		return n.ID[:i]
-	}
-	return ""
 }
 
 // OneByOne is the rule of what one has at a time: each waits for the one right

@@ -52,7 +52,7 @@ func (e *Entry) trade(ctx context.Context, h *coord.Hold, req Request) (*Entry, 
 		return nil, nil, err
 	}
 	req.inPlaceOf = &place{InPlaceOf(e.node), e.token}
-	n, line, err := e.queue.enter(ctx, e.session, e.dir, req)
+	n, line, err := e.queue.enter(ctx, e.session, e.dir, req, byName)
 	if err != nil {
 		return nil, nil, err
 	}

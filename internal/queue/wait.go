@@ -38,11 +38,22 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 			}
 		}
 		if req.Gate && gate == nil {
+			// To wait for a blocker is right for as long as it is there, whatever
+			// else changes meanwhile. Who has none to wait for looks again: the line
+			// may have moved.
+			see := unseen
+			if v.Blocker.Key == "" {
+				see = byRule
+			}
+			var now []driver.Node
 			var err error
-			if gate, line, err = e.putUpGate(ctx); err != nil {
+			if gate, now, err = e.putUpGate(ctx, see); err != nil {
 				return err
 			}
-			continue // the line may have moved
+			if see != unseen {
+				line = now
+				continue
+			}
 		}
 		if v.Blocker.Key == "" {
 			var err error
@@ -89,7 +100,7 @@ func (e *Entry) grant() error {
 // to the look.
 func (e *Entry) first(ctx context.Context) bool {
 	t, ok := driver.As[driver.FirstTeller](e.session.Driver())
-	if !ok || !e.queue.byName {
+	if !ok || !e.queue.firstHolds {
 		return false
 	}
 	first, err := t.First(ctx, e.node)
@@ -100,11 +111,7 @@ func (e *Entry) first(ctx context.Context) bool {
 func (e *Entry) look(ctx context.Context) ([]driver.Node, error) {
 	var nodes []driver.Node
 	err := e.queue.client.Retry(ctx, func(ctx context.Context) (err error) {
-		if names, ok := driver.As[driver.NameLister](e.session.Driver()); ok && e.queue.byName {
-			nodes, err = names.ListNames(ctx, e.dir)
-		} else {
-			nodes, err = e.session.Driver().List(ctx, e.dir)
-		}
+		nodes, err = e.queue.see(ctx, e.session.Driver(), e.dir)
 		return err
 	})
 	return nodes, err

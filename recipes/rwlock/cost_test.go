@@ -96,3 +96,32 @@ func TestWakesOnlyWhoComesIn(t *testing.T) {
 		}
 	})
 }
+
+// Where lists are names, data are read only for where a downgraded writer stands.
+func TestListsByNames(t *testing.T) {
+	bubbleByNames(t, func(w *world) {
+		asked := func(what string, named, full int64) {
+			t.Helper()
+			if n, f := w.lists.Next(); n != named || f != full {
+				t.Errorf("%s took %d lists of names and %d with data; want %d and %d", what, n, f, named, full)
+			}
+		}
+		a, b := w.client(), w.client()
+		h := a.lock()
+		first, second := b.writing(w.Ctx), a.writing(w.Ctx)
+		blocked(first, second)
+		asked("three writers", 3, 0)
+		w.unlock(h)
+		h1 := first.Granted()
+		asked("a writer's handoff to a writer", 1, 0)
+		r := w.downgrade(h1)
+		blocked(second)
+		asked("a downgrade, and a writer that looks what it was", 2, 1)
+		reader := b.reading(w.Ctx)
+		blocked(reader)
+		asked("joining behind a downgraded writer", 1, 1)
+		w.unlock(r)
+		w.unlock(second.Granted())
+		w.unlock(reader.Granted())
+	})
+}

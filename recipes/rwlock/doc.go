@@ -30,6 +30,13 @@
 // writer's place: whoever is given it for reading keeps others out like a
 // writer, until it is unlocked too, and under its context Lock re-enters.
 //
+// # What it costs
+//
+// Joining the line is one write together with one look at it, unlocking is another
+// write, and a handoff at most one look more. Where a list is names (ZooKeeper) a look
+// is one list of names; only while somebody holds as a downgraded writer are the data
+// of the entries read too, each by a request of its own.
+//
 // # Tokens
 //
 // The tokens of writers rise strictly from one to the next, and are what a

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/internal/queue/bynames"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/rwlock"
 )
@@ -15,17 +16,29 @@ const (
 )
 
 // world is one in which clients contend for a lock.
-type world struct{ *recipetest.World }
+type world struct {
+	*recipetest.World
+	lists *bynames.Lists // of clients whose lists are names; nil: they are not
+}
 
+// bubble runs test over a driver with every optional interface, over one that has
+// none, and over one whose lists are names.
 func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
-	recipetest.Bubble(t, dir, func(w *recipetest.World) { test(&world{w}) })
+	recipetest.Bubble(t, dir, func(w *recipetest.World) { test(&world{World: w}) })
+	t.Run("by names", func(t *testing.T) { bubbleByNames(t, test) })
+}
+
+// bubbleByNames is bubble over a driver whose lists are names only.
+func bubbleByNames(t *testing.T, test func(w *world)) {
+	t.Helper()
+	recipetest.BubbleOver(t, dir, false, func(w *recipetest.World) { test(&world{w, &bynames.Lists{}}) })
 }
 
 // bubbleFast is bubble over a driver with every optional interface only.
 func bubbleFast(t *testing.T, test func(w *world)) {
 	t.Helper()
-	recipetest.BubbleOver(t, dir, false, func(w *recipetest.World) { test(&world{w}) })
+	recipetest.BubbleOver(t, dir, false, func(w *recipetest.World) { test(&world{World: w}) })
 }
 
 type client struct {
@@ -33,7 +46,12 @@ type client struct {
 	w *world
 }
 
-func (w *world) client() *client { return &client{w.Process(), w} }
+func (w *world) client() *client {
+	if w.lists != nil {
+		return &client{w.ProcessOver(w.lists.Over), w}
+	}
+	return &client{w.Process(), w}
+}
 
 // counted is a client whose requests are counted.
 func (w *world) counted(n *recipetest.Counter) *client { return &client{w.Counted(n), w} }

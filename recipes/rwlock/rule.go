@@ -1,6 +1,8 @@
 package rwlock
 
 import (
+	"slices"
+
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
@@ -26,6 +28,12 @@ func inLine(line []driver.Node, own int) queue.Verdict {
 		return queue.Verdict{} // it was let in as the writer
 	}
 	return behindAll(line, own)
+}
+
+// namesSuffice reports whether the rule needs nothing but the names of a line: where
+// a downgraded writer stands is in its data.
+func namesSuffice(line []driver.Node) bool {
+	return !slices.ContainsFunc(line, func(n driver.Node) bool { return queue.Kind(n) == downgraded })
 }
 
 // behindWriters lets a reader wait for the nearest writer ahead. That one's

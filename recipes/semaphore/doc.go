@@ -21,25 +21,39 @@
 // However many wait, a change of the line (a release, a loss, somebody joining)
 // wakes the one that is first to be served, and each that is let in wakes the
 // next one behind it. So a release that lets n in wakes n and the one after
-// them, and nobody else. It takes turns: each of the n is woken by the one
-// before. A waiter that is paused when its turn comes holds up those behind it
-// until it goes on or its session is over, as a holder does.
+// them, and nobody else, but for who has joined while the one ahead of it was just
+// about to say that it waits: it may wake once with somebody farther ahead. It takes
+// turns: each of the n is woken by the one before. A waiter that is paused when its
+// turn comes holds up those behind it until it goes on or its session is over, as a
+// holder does.
 //
 // # What it costs
 //
 // An Acquire that does not wait is one write together with one look at the line,
 // and Release is another write. One that waits makes two more writes, for a node by
-// which the next behind it is woken, and looks again once or more. TryAcquire looks
+// which the next behind it is woken, and looks again: once, if it then holds, and
+// otherwise it is the one to be served next, and watches the line. TryAcquire looks
 // at the line before it joins it.
 //
-// The look needs what each entry says of itself. Where a list carries the entries'
-// data (etcd, Consul, mem) the write and the look are one request, and a look alone
-// is one; its answer grows with the line. Where a list is names (ZooKeeper) the write
-// and the list are one request each, and the data of each entry that this connection
-// has not seen before is one more, all of them at once: the first Acquire of a
-// program, with 99 others who hold, is about a hundred requests, and later ones read
-// what has come since. A semaphore with many holders or waiters that come and go is
-// expensive there. The packages of the drivers say what their requests are.
+// Where a list carries the entries' data (etcd, Consul, mem) the write and the look
+// are one request, and a look alone is one; its answer grows with the line. The node
+// that wakes the next is made without a look, and has no data, so it adds only its
+// name to the answers of others.
+//
+// Where a list is names (ZooKeeper) each look is one list of names, sent along with
+// the write if there is one, however many hold and wait: how many permits an entry is
+// for, and of which limit, is part of its name. The data are read as well, with one
+// request for each entry that the connection does not know, by:
+//
+//   - TryAcquire, Contenders, Limit and Revoke;
+//   - the one who is to be served next, as its watch of the line carries data. Who
+//     finds its permits free when the one ahead is let in has no need of it;
+//   - everybody, while somebody keeps a changed limit, while two disagree about the
+//     limit, and while an entry is in line whose name has no room for its terms: for
+//     more than 99 permits, or of a limit of ten digits and the eleventh or a later one
+//     of its session.
+//
+// The packages of the drivers say what their requests are.
 //
 // # The limit
 //

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/queue/bynames"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )
@@ -17,22 +18,34 @@ const (
 )
 
 // world is one in which clients want permits of a semaphore.
-type world struct{ *recipetest.World }
+type world struct {
+	*recipetest.World
+	lists *bynames.Lists // of clients whose lists are names; nil: they are not
+}
 
+// bubble runs test over a driver with every optional interface, over one that has
+// none, and over one whose lists are names.
 func bubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	recipetest.Bubble(t, dir, func(w *recipetest.World) {
 		if w.Plain { // the first to be served follows the line without a watch
 			w.Lag = 1300 * time.Millisecond
 		}
-		test(&world{w})
+		test(&world{World: w})
 	})
+	t.Run("by names", func(t *testing.T) { bubbleByNames(t, test) })
 }
 
 // bubbleFast is bubble over a driver with every optional interface only.
 func bubbleFast(t *testing.T, test func(w *world)) {
 	t.Helper()
-	recipetest.BubbleOver(t, dir, false, func(w *recipetest.World) { test(&world{w}) })
+	recipetest.BubbleOver(t, dir, false, func(w *recipetest.World) { test(&world{World: w}) })
+}
+
+// bubbleByNames is bubble over a driver whose lists are names only.
+func bubbleByNames(t *testing.T, test func(w *world)) {
+	t.Helper()
+	recipetest.BubbleOver(t, dir, false, func(w *recipetest.World) { test(&world{w, &bynames.Lists{}}) })
 }
 
 type client struct {
@@ -40,7 +53,12 @@ type client struct {
 	w *world
 }
 
-func (w *world) client() *client { return &client{w.Process(), w} }
+func (w *world) client() *client {
+	if w.lists != nil {
+		return &client{w.ProcessOver(w.lists.Over), w}
+	}
+	return &client{w.Process(), w}
+}
 
 // counted is a client whose requests are counted.
 func (w *world) counted(n *recipetest.Counter) *client { return &client{w.Counted(n), w} }

@@ -166,19 +166,42 @@ func TestTheLastChangeCounts(t *testing.T) {
 	})
 }
 
-// Entries that somebody has overwritten are entries, and nobody knows of how
-// many permits.
-func TestUnreadableEntriesCountAsAll(t *testing.T) {
+// Entries that somebody has overwritten are entries, and still have their name.
+func TestOverwrittenEntriesCountByTheirNames(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
 		h := a.acquire(1, 3)
-		nodes := w.of("p")
-		if _, err := h.Session().Driver().Update(w.Ctx, nodes[0], []byte("let go, please")); err != nil {
-			t.Fatal(err)
+		w.overwrite(h)
+		w.uses(b, 3, 1)
+		next, last := b.acquiring(w.Ctx, 2, 3), b.acquiring(w.Ctx, 1, 3)
+		in := next.Granted()
+		blocked(last)
+		c, err := b.semaphore(3).Contenders(w.Ctx)
+		if err != nil || len(c.Holders) != 2 || c.Holders[0].Permits != 1 || len(c.Waiters) != 1 {
+			t.Errorf("%+v, %v", c, err)
 		}
-		next := b.acquiring(w.Ctx, 1, 3)
+		w.release(h)
+		w.release(in, last.Granted())
+	})
+}
+
+// Where the name has no room for it, nobody knows of how many permits they are.
+func TestUnreadableEntriesCountAsAll(t *testing.T) {
+	const many = semaphore.MaxLimit
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.acquire(1000, many)
+		w.overwrite(h)
+		next := b.acquiring(w.Ctx, 1, many)
 		blocked(next)
 		w.release(h)
 		w.release(next.Granted())
 	})
+}
+
+// overwrite replaces what the first entry in line says.
+func (w *world) overwrite(h *semaphore.Held) {
+	w.Helper()
+	_, err := h.Session().Driver().Update(w.Ctx, w.of("p")[0], []byte("let go, please"))
+	w.OK(err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/internal/queue/bynames"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )
@@ -20,6 +21,17 @@ import (
 // model.
 func TestRandomSchedules(t *testing.T) {
 	recipetest.RandomSchedules(t, dir, newModel)
+}
+
+// The same where lists are names.
+func TestRandomSchedulesByNames(t *testing.T) {
+	recipetest.RandomSchedules(t, dir, func(s *schedule) recipetest.Model[*semaphore.Held] {
+		var lists bynames.Lists
+		for i := range s.Clients {
+			s.Clients[i] = s.ProcessOver(lists.Over)
+		}
+		return newModel(s)
+	})
 }
 
 // schedule is what goes wrong, and model what is done and what should come of it.
@@ -59,7 +71,7 @@ func (m *model) agreed() {
 		limits[limit] = true
 	}
 	changes := make(map[string]bool)
-	for _, n := range (&world{m.World}).of("l") {
+	for _, n := range (&world{World: m.World}).of("l") {
 		most, _, _ := strings.Cut(string(queue.Value(n)), "@")
 		changes[most] = true
 	}

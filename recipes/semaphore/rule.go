@@ -102,8 +102,9 @@ func (a *agreement) disagrees(line []driver.Node, own int) error {
 	return &LimitError{Name: a.name, Stated: int(t.stated), InForce: int(a.most), Owner: queue.Contender(a.by).Owner}
 }
 
-// wants returns the permits of an entry. What cannot be read, because somebody
-// has overwritten it, may hold any number: it counts as all of them.
+// wants returns the permits of an entry. What does not say so in its name, and
+// cannot be read, because somebody has overwritten it, may hold any number: it
+// counts as all of them.
 func (a *agreement) wants(n driver.Node) int64 {
 	if t, ok := termsOf(n); ok {
 		return int64(t.permits)
@@ -116,5 +117,5 @@ func (a *agreement) wants(n driver.Node) int64 {
 // within the one that it came in under, and does not say that it waits.
 func letIn(line []driver.Node, own int, ahead int64) bool {
 	t, ok := termsOf(line[own])
-	return ok && ahead+int64(t.permits) <= t.under && !waits(line, own)
+	return ok && ahead+int64(t.permits) <= cameUnder(line[own], t) && !waits(line, own)
 }

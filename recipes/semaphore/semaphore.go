@@ -40,7 +40,7 @@ func New(client *coord.Client, name string, permits int, opts ...coord.RecipeOpt
 	}
 	s := &Semaphore{client: client, session: o.Session, name: name, stated: int64(permits), err: checkLimit(permits)}
 	s.seen.Store(s.stated)
-	s.queue = queue.New(client, "semaphore", name, s.inLine, opts)
+	s.queue = queue.New(client, "semaphore", name, s.inLine, opts).ByNames(namesSuffice)
 	return s
 }
 
@@ -76,7 +76,7 @@ func (s *Semaphore) acquire(ctx context.Context, n int,
 		return nil, s.fail("acquire", err)
 	}
 	came := terms{n, s.stated, s.seen.Load()}
-	e, err := join(ctx, queue.Request{Kind: request, Value: []byte(came.String()), Gate: true})
+	e, err := join(ctx, queue.Request{Kind: request, Terms: came.named(), Value: []byte(came.String()), Gate: true})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
@@ -15,7 +16,8 @@ const (
 	notice  = "l" // of a changed limit; it wants nothing
 )
 
-// terms are what a request says of itself in its value.
+// terms are what a request says of itself in its value. What the rule needs of
+// them is in the name too, so that lists of names will do: see named.
 type terms struct {
 	permits int   // that it wants
 	stated  int64 // the limit that its client was given in New
@@ -25,12 +27,79 @@ type terms struct {
 // String is the form in which terms are stored: "3/20@20".
 func (t terms) String() string { return fmt.Sprintf("%d/%d@%d", t.permits, t.stated, t.under) }
 
-// termsOf reads the terms of a request. It reports false for what is none, and for
-// one that somebody has overwritten.
+// mostNamed is how many permits are part of a name. Stores remember the names of
+// what was deleted, so who wants ever other numbers must not have as many names.
+const mostNamed = 99
+
+// named is what the rule needs of the terms, as part of the name of the entry:
+// "3x20x", or "" if they are not.
+func (t terms) named() string {
+	if t.permits > mostNamed {
+		return ""
+	}
+	return fmt.Sprintf("%dx%dx", t.permits, t.stated)
+}
+
+// termsOf reads the terms of a request, as far as the rule needs them: by its name,
+// which nobody can overwrite, or if they are not there by its value. It reports
+// false for what is none, and for a value that somebody has overwritten.
 func termsOf(n driver.Node) (t terms, ok bool) {
 	if !contends(n) {
 		return terms{}, false
 	}
+	if t, ok = namedTerms(n); ok {
+		return t, true
+	}
+	return writtenTerms(n)
+}
+
+// namedTerms reads the terms that are in the name of a request.
+func namedTerms(n driver.Node) (t terms, ok bool) {
+	if queue.Kind(n) != request {
+		return terms{}, false
+	}
+	permits, rest, _ := strings.Cut(queue.Terms(n), "x")
+	stated, end, found := strings.Cut(rest, "x")
+	if !found || end != "" {
+		return terms{}, false
+	}
+	most, ok := readLimit(permits)
+	if t.stated, found = readLimit(stated); !ok || !found {
+		return terms{}, false
+	}
+	t.permits = int(most)
+	return t, true
+}
+
+// namesSuffice reports whether the rule needs nothing but the names of a line: they
+// hold the terms of all, there is no notice, and nobody disagrees, which takes the
+// owner of an entry to report.
+func namesSuffice(line []driver.Node) bool {
+	stated := int64(0)
+	for _, n := range line {
+		if queue.IsGate(n) {
+			continue
+		}
+		t, ok := namedTerms(n)
+		if !ok || stated > 0 && t.stated != stated {
+			return false
+		}
+		stated = t.stated
+	}
+	return true
+}
+
+// cameUnder is the limit that a request came in under, as far as it says, for those
+// who look at all of the line.
+func cameUnder(n driver.Node, t terms) int64 {
+	if written, ok := writtenTerms(n); ok {
+		return written.under
+	}
+	return t.stated
+}
+
+// writtenTerms reads the terms that are in the value of a request.
+func writtenTerms(n driver.Node) (t terms, ok bool) {
 	permits, rest, found := bytes.Cut(queue.Value(n), []byte("/"))
 	stated, under, found2 := bytes.Cut(rest, []byte("@"))
 	if !found || !found2 {
@@ -40,10 +109,10 @@ func termsOf(n driver.Node) (t terms, ok bool) {
 	if t.permits, err = strconv.Atoi(string(permits)); err != nil || t.permits < 0 || t.permits > MaxLimit {
 		return terms{}, false
 	}
-	if t.stated, ok = readLimit(stated); !ok {
+	if t.stated, ok = readLimit(string(stated)); !ok {
 		return terms{}, false
 	}
-	t.under, ok = readLimit(under)
+	t.under, ok = readLimit(string(under))
 	return t, ok
 }
 
@@ -66,7 +135,7 @@ func changeOf(n driver.Node) (c change, ok bool) {
 		return change{}, false
 	}
 	most, version, found := bytes.Cut(queue.Value(n), []byte("@"))
-	if c.most, ok = readLimit(most); !ok || !found {
+	if c.most, ok = readLimit(string(most)); !ok || !found {
 		return change{}, false
 	}
 	v, err := strconv.ParseUint(string(version), 10, 64)
@@ -81,8 +150,8 @@ func changeOf(n driver.Node) (c change, ok bool) {
 	return c, true
 }
 
-func readLimit(b []byte) (int64, bool) {
-	l, err := strconv.ParseInt(string(b), 10, 64)
+func readLimit(s string) (int64, bool) {
+	l, err := strconv.ParseInt(s, 10, 64)
 	return l, err == nil && 0 < l && l <= MaxLimit
 }
 
