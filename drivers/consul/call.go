@@ -38,17 +38,37 @@ const maxCalls = 12
 // that stays silent for a quarter of it is not asked again while there are
 // others, but may still answer.
 func (c *conn) do(ctx context.Context, o op, request func(context.Context, *agent) error) error {
-	if c.ctx.Err() != nil {
-		return failed(o, driver.ErrClosed, nil)
+	if err := c.ready(ctx, o); err != nil {
+		return err
 	}
-	if ctx.Err() != nil { // nothing is sent, so nothing has to be cleared up
+	attempt, end := o.attempt(ctx)
+	defer end()
+	return c.ask(ctx, attempt, o, request)
+}
+
+// ready says why nothing is to be sent.
+func (c *conn) ready(ctx context.Context, o op) error {
+	switch {
+	case c.ctx.Err() != nil:
+		return failed(o, driver.ErrClosed, nil)
+	case ctx.Err() != nil: // so nothing has to be cleared up
 		return failed(o, driver.ErrUnavailable, driver.ContextError(ctx))
 	}
-	attempt, cancel := context.WithTimeout(ctx, o.limit)
-	defer cancel()
-	stop := context.AfterFunc(o.life, cancel)
-	defer stop()
+	return nil
+}
 
+// attempt returns the ctx of one attempt, which the caller ends.
+func (o op) attempt(ctx context.Context) (attempt context.Context, end func()) {
+	attempt, cancel := context.WithTimeout(ctx, o.limit)
+	stop := context.AfterFunc(o.life, cancel)
+	return attempt, func() {
+		stop()
+		cancel()
+	}
+}
+
+// ask makes the request of an attempt on behalf of a caller whose ctx is given.
+func (c *conn) ask(ctx, attempt context.Context, o op, request func(context.Context, *agent) error) error {
 	if !o.urgent {
 		// If both are ready the request is made and fails at once.
 		select {

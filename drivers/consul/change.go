@@ -53,7 +53,7 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 	return n, nil
 }
 
-// Delete implements driver.Session. It is no transaction: a transaction of one
+// Delete implements driver.Session. By itself it is no transaction: one of one
 // operation costs both sides more.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	o := s.change("delete", n.Key)
@@ -73,11 +73,12 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 func (s *session) deleteSame(ctx context.Context, o op, n driver.Node) error {
 	for index := max(s.ledger.version(n), n.Token); index > 0; { // 0 would do it whatever is there
 		done := false
-		err := s.conn.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
+		ops := []*api.KVTxnOp{removeSame(n.Key, index)}
+		_, shared, err := s.share(ctx, o, n.Dir, ops, func(ctx context.Context, a *agent) (err error) {
 			done, _, err = a.KV().DeleteCAS(&api.KVPair{Key: n.Key, ModifyIndex: index}, new(api.WriteOptions).WithContext(ctx))
 			return err
 		})
-		if err != nil || done {
+		if err != nil || done || shared {
 			return err
 		}
 		if index, err = s.moved(ctx, o, n, index); err != nil {
@@ -102,7 +103,7 @@ func (k keyspace) isIn(n driver.Node) bool { return strings.HasPrefix(n.Key, k.d
 func (s *session) onSame(ctx context.Context, o op, n driver.Node, ops func(index uint64) []*api.KVTxnOp) ([]*api.KVPair, error) {
 	index := max(s.ledger.version(n), n.Token) // 0 would ask for a key that does not exist
 	for {
-		found, conflict, err := s.conn.txn(ctx, o, ops(index)...)
+		found, conflict, err := s.txn(ctx, o, n.Dir, ops(index)...)
 		if err != nil || conflict == nil {
 			return found, err
 		}

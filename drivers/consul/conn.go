@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/batch"
 )
 
 // Options are the settings of New. The zero value is a sensible default.
@@ -70,6 +71,7 @@ type conn struct {
 	timing  timing
 	agents  *agents
 	room    chan struct{} // holds one for each request under way
+	sharing *batch.Group[*member]
 	watches *watches
 	refresh func() // closes the idle HTTP connections by which sessions are kept; may be nil
 	release func() // closes the HTTP connections if they are ours; may be nil
@@ -108,6 +110,7 @@ func newConn(clients []*api.Client, namespace string, tenant tenant, log *zap.Lo
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.using, c.leave = context.WithCancel(c.ctx)
+	c.sharing = newSharing(c)
 	c.watches = newWatches(c, t.watch)
 	return c
 }
@@ -164,6 +167,7 @@ func (c *conn) Close() error {
 	c.watches.close()
 	<-destroyed
 	c.running.Wait()
+	c.sharing.Close() // what is under way has ended with c.ctx
 	if c.release != nil {
 		c.release()
 	}

@@ -66,7 +66,7 @@ func (s *session) createOnce(ctx context.Context, o op, sl slot, data []byte, li
 	if list {
 		ops = append(ops, tree(c.dir(sl.dir)))
 	}
-	found, conflict, err := c.txn(ctx, o, ops...)
+	found, conflict, err := s.txn(ctx, o, sl.dir, ops...)
 	switch {
 	case err != nil:
 		if errors.Is(err, driver.ErrUncertain) {

@@ -64,6 +64,12 @@
 // session's own nodes as they were acknowledged; otherwise it is linearizable
 // as well.
 //
+// While 12 changes of a connection are under way, those that come then go as one
+// transaction when one of the 12 is answered: creates, updates and deletes of one
+// session, each in a directory of its own, up to 64 operations. That is one request
+// and one entry in the log for all. If the condition of one is not met nothing is
+// done, and each is made by itself.
+//
 // Calls take at most 12 connections at a time, all together no more than 64 for
 // each agent, of the 200 that an agent grants to a client's address by default
 // (http_max_conns_per_client). When an agent refuses one there are fewer

@@ -103,7 +103,7 @@ func (k keyspace) asNode(dir string, kv *api.KVPair) (driver.Node, bool) {
 }
 
 // nodes returns the nodes among the keys of a directory, in the order of Seq.
-// No two have the same, because no transaction makes more than one.
+// No two have the same, because no transaction makes more than one of a directory.
 func (k keyspace) nodes(dir string, kvs []*api.KVPair) []driver.Node {
 	nodes := make([]driver.Node, 0, len(kvs))
 	for _, kv := range kvs {

@@ -24,17 +24,27 @@ type conflict map[int]string
 // txn makes a transaction. It returns the entries that its operations have
 // found or made, in their order; only those of a tree have values.
 func (c *conn) txn(ctx context.Context, o op, ops ...*api.KVTxnOp) ([]*api.KVPair, conflict, error) {
+	var resp api.TxnResponse
+	err := c.do(ctx, o, c.transact(ops, &resp))
+	return readAnswer(o, &resp, err)
+}
+
+// transact returns the request of a transaction.
+func (c *conn) transact(ops []*api.KVTxnOp, resp *api.TxnResponse) func(context.Context, *agent) error {
 	body := make(api.TxnOps, len(ops))
 	for i, kv := range ops {
 		kv.Namespace, kv.Partition = c.tenant.namespace, c.tenant.partition
 		body[i] = &api.TxnOp{KV: kv}
 	}
-	var resp api.TxnResponse
-	err := c.do(ctx, o, func(ctx context.Context, a *agent) error {
+	return func(ctx context.Context, a *agent) error {
 		// Package api's own method does not tell the status of an error.
-		_, err := a.Raw().Write("/v1/txn", body, &resp, new(api.WriteOptions).WithContext(ctx))
+		_, err := a.Raw().Write("/v1/txn", body, resp, new(api.WriteOptions).WithContext(ctx))
 		return err
-	})
+	}
+}
+
+// readAnswer tells what came of a transaction.
+func readAnswer(o op, resp *api.TxnResponse, err error) ([]*api.KVPair, conflict, error) {
 	var answer api.StatusError
 	switch {
 	case err == nil:
@@ -101,6 +111,11 @@ func lock(key, session string, value []byte) *api.KVTxnOp {
 // replace sets a key that was last changed at an index. Who holds it stays.
 func replace(key string, index uint64, value []byte) *api.KVTxnOp {
 	return &api.KVTxnOp{Verb: api.KVCAS, Key: key, Index: index, Value: value}
+}
+
+// removeSame deletes a key that was last changed at an index, or is gone.
+func removeSame(key string, index uint64) *api.KVTxnOp {
+	return &api.KVTxnOp{Verb: api.KVDeleteCAS, Key: key, Index: index}
 }
 
 func remove(key string) *api.KVTxnOp { return &api.KVTxnOp{Verb: api.KVDelete, Key: key} }
