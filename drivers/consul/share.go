@@ -125,8 +125,7 @@ func renamed(o op, err error) error {
 }
 
 // sendShared makes one transaction of several. If it is refused, because of one or
-// for all of them, then nothing was done and each finds out by itself. So does each
-// if the answer is not understood, for it finds what was done.
+// for all of them, then nothing was done and each finds out by itself.
 func (c *conn) sendShared(members []*member) {
 	var ops []*api.KVTxnOp
 	for _, m := range members {
@@ -135,8 +134,11 @@ func (c *conn) sendShared(members []*member) {
 	s := members[0].session
 	// No caller's ctx: each has one of its own.
 	found, conflict, err := c.txn(context.Background(), s.change("change", s.id), ops...)
+	if err == nil && conflict == nil && !split(members, found) {
+		err = failed(op{}, driver.ErrUncertain, errFiltered) // it was done
+	}
 	lost := err != nil && (driver.Transient(err) || errors.Is(err, driver.ErrClosed))
-	refused := err != nil || conflict != nil || !split(members, found)
+	refused := err != nil || conflict != nil
 	for _, m := range members {
 		switch {
 		case lost:

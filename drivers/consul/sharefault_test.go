@@ -218,7 +218,7 @@ func TestAnswersToASharedTransaction(t *testing.T) {
 		{500, "No cluster leader", driver.ErrUnavailable},
 		{500, "raft apply failed: leadership lost while committing log", driver.ErrUncertain},
 		{200, "what is this", driver.ErrUncertain},
-		{200, `{"Results":[]}`, nil}, // it was done, as each finds out
+		{200, `{"Results":[]}`, driver.ErrUncertain}, // it was done, and the answer was tampered with
 	} {
 		var alone atomic.Int32
 		under, answer := make(chan struct{}), make(chan struct{})

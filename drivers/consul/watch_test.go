@@ -45,6 +45,7 @@ func TestWaitsForAKeyShareAQuery(t *testing.T) {
 		for range 50 {
 			waits = append(waits, waiting(within(t), s, n), waiting(within(t), other, n))
 		}
+		f.eventuallyWaiting("d", len(waits)) // who comes after the deletion asks again
 		f.eventuallyWatched(1)
 		f.remove(n.Key)
 		for _, w := range waits {

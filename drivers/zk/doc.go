@@ -87,8 +87,9 @@
 //
 // While twelve creates and deletes of a session are under way, further ones wait
 // for one of them to be answered, for 100 ms at most, and then up to 32 go as one
-// transaction, with a read for each create. If a server refuses the transaction,
-// nothing of it was done, and each is made again by itself.
+// transaction, with a read for each create. Creates in one directory go one by one.
+// If a server refuses the transaction, nothing of it was done, and each is made
+// again by itself.
 //
 // What is not bound to the session that its name tells is no node, whoever put it
 // there. Lists with data leave it out. By name it is listed until somebody waits

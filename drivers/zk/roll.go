@@ -78,7 +78,7 @@ func (r *roll) call(c *conn, dir string, ls listing) ([]driver.Node, bool) {
 // numbered.
 func (r *roll) sign(base string, parent int64) sign {
 	sequence, ok := trailing(base)
-	if !ok {
+	if !ok || strings.HasSuffix(base[:len(base)-sequenceLength], "--") { // a negative one has eleven characters
 		return sign{}
 	}
 	seq, ok := number(parent, sequence)

@@ -180,3 +180,18 @@ func TestRollThatDoesNotTell(t *testing.T) {
 		t.Errorf("listed %v", keys(nodes))
 	}
 }
+
+// A negative sequence of eleven characters ends as a positive one does.
+func TestRollBelievesNoHalfOfANumber(t *testing.T) {
+	r := newRolled(t)
+	for _, sequence := range []int{5, exhausted - 1} {
+		if s := r.roll.sign(r.create(1, sequence), r.stat.Czxid); s.seq == 0 {
+			t.Errorf("%d is not believed", sequence)
+		}
+	}
+	for _, sequence := range []int{exhausted, -1, -999_999_999, -1_000_000_000, -2_000_000_000, -2_147_483_648} {
+		if s := r.roll.sign(r.create(1, sequence), r.stat.Czxid); s != (sign{}) {
+			t.Errorf("%d is taken for %+v", sequence, s)
+		}
+	}
+}

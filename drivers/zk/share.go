@@ -50,11 +50,15 @@ func newSharing(l *link) *batch.Group[*member] {
 	}
 }
 
-// fits reports whether a member can share with others. They may be of one
-// directory: each has a number of its own there.
+// fits reports whether a member can share with others. What is made in one
+// transaction has one zxid, and numbers rely on it that each node of a directory
+// has one of its own.
 func fits(others []*member, m *member) bool {
 	size := m.size
 	for _, other := range others {
+		if m.list != "" && m.list == other.list {
+			return false
+		}
 		size += other.size
 	}
 	return size <= mostSharedBytes

@@ -53,33 +53,60 @@ func (f *fixture) made(s *session, dir, id string, n *driver.Node) func() error 
 func TestChangesAtOneTimeShareATransaction(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
-	for _, dir := range []string{"a", "b"} { // makes the directories
+	dirs := []string{"a", "b", "c"}
+	for _, dir := range dirs { // makes the directories
 		f.create(s, dir, "bystander")
 	}
 	old := f.create(s, "a", "old")
-	var n [4]driver.Node
+	var n [3]driver.Node
 	counted := f.tap.during(func() {
 		for _, outcome := range f.rush(s, nil,
-			f.made(s, "a", "0", &n[0]), f.made(s, "b", "0", &n[1]), f.made(s, "a", "1", &n[2]),
-			func() error { return s.Delete(within(t), old) }, f.made(s, "b", "1", &n[3])) {
+			f.made(s, "a", "0", &n[0]), f.made(s, "b", "0", &n[1]),
+			func() error { return s.Delete(within(t), old) }, f.made(s, "c", "0", &n[2])) {
 			must(t, receive(t, "a call", outcome))
 		}
 	})
-	delete(counted, "get") // of a node that was made with one's own and is not known yet
-	wantSent(t, "four creates and a delete", counted, sent{"multi": 1, "children": 4})
-	for _, dir := range []string{"a", "b"} {
+	delete(counted, "get") // of the bystanders, once
+	wantSent(t, "three creates and a delete", counted, sent{"multi": 1, "children": 3})
+	for _, dir := range dirs {
 		listed, err := s.List(within(t), dir)
 		must(t, err)
 		var ids []string
 		for _, node := range listed {
 			ids = append(ids, node.ID)
 		}
-		if want := []string{"bystander", "0", "1"}; !slices.Equal(ids, want) {
+		if want := []string{"bystander", "0"}; !slices.Equal(ids, want) {
 			t.Errorf("in %s there are %q, want %q", dir, ids, want)
 		}
 	}
-	if n[0].Token >= n[2].Token || n[0].Seq >= n[2].Seq {
-		t.Errorf("of two in one directory the later has not the greater numbers: %+v, %+v", n[0], n[2])
+}
+
+// Of a directory each node has a zxid of its own: the numbers rely on it that there
+// are at least as many zxids as there were nodes.
+func TestNodesOfADirectoryDoNotShare(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.create(s, "a", "bystander")
+	var n [8]driver.Node
+	var calls []func() error
+	for i := range n {
+		calls = append(calls, f.made(s, "a", fmt.Sprint(i), &n[i]))
+	}
+	for _, outcome := range f.rush(s, nil, calls...) {
+		must(t, receive(t, "a call", outcome))
+	}
+	_, dir, err := f.admin.Get(f.dir("a"))
+	must(t, err)
+	seen := make(map[int64]bool)
+	for _, node := range n {
+		_, stat, err := f.admin.Get(node.Key)
+		must(t, err)
+		_, base := cut(node.Key)
+		parsed, _ := parseName(base)
+		if seen[stat.Czxid] || stat.Czxid < dir.Czxid+1+int64(parsed.sequence) {
+			t.Errorf("%s was made at zxid %x, in a directory of %x", base, stat.Czxid, dir.Czxid)
+		}
+		seen[stat.Czxid] = true
 	}
 }
 
@@ -88,7 +115,6 @@ func TestChangesAtOneTimeShareATransaction(t *testing.T) {
 func TestARefusalIsOfOneAlone(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
-	f.create(s, "a", "bystander")
 	gone := f.create(s, "a", "gone")
 	must(t, f.admin.Delete(gone.Key, -1))
 	var n [2]driver.Node
@@ -97,25 +123,28 @@ func TestARefusalIsOfOneAlone(t *testing.T) {
 		func() error { return s.Delete(within(t), gone) }) {
 		must(t, receive(t, "a call", outcome))
 	}
-	f.wantNames("a", 2)
+	f.wantNames("a", 1)
 	f.wantNames("new", 1)
 }
 
 func TestASharedReplyIsLost(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
+	dirs := []string{"a", "b"}
+	f.create(s, "b", "bystander")
 	old := f.create(s, "a", "old")
 	var n [2]driver.Node
 	for _, outcome := range f.rush(s, f.loseReply,
-		f.made(s, "a", "0", &n[0]), f.made(s, "a", "1", &n[1]),
+		f.made(s, "a", "0", &n[0]), f.made(s, "b", "0", &n[1]),
 		func() error { return s.Delete(within(t), old) }) {
 		wantIs(t, receive(t, "a call", outcome), driver.ErrUncertain)
 	}
-	f.wantNames("a", 2)
-	there, err := f.List(within(t), "a")
-	must(t, err)
-	for i, id := range []string{"0", "1"} {
-		must(t, f.made(s, "a", id, &n[i])())
+	f.wantNames("a", 1)
+	f.wantNames("b", 2)
+	for i, dir := range dirs {
+		there, err := f.List(within(t), dir)
+		must(t, err)
+		must(t, f.made(s, dir, "0", &n[i])())
 		if !slices.ContainsFunc(there, n[i].Same) {
 			t.Errorf("made %+v; want one of %+v", n[i], there)
 		}
@@ -149,6 +178,7 @@ func TestWhoGivesUpWhileItsTransactionIsUnderWay(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
 	f.create(s, "a", "bystander")
+	f.create(s, "b", "bystander")
 	ctx, cancel := context.WithCancel(within(t))
 	data := []byte("data")
 	arrived, resume := make(chan struct{}), make(chan struct{})
@@ -166,7 +196,7 @@ func TestWhoGivesUpWhileItsTransactionIsUnderWay(t *testing.T) {
 			return false
 		})
 	}, func() error { _, err := s.Create(ctx, "a", "0", data); return err },
-		func() error { _, err := s.Create(ctx, "a", "1", data); return err })
+		func() error { _, err := s.Create(ctx, "b", "0", data); return err })
 	receive(t, "the transaction", arrived)
 	cancel()
 	for _, outcome := range outcomes {
@@ -175,8 +205,9 @@ func TestWhoGivesUpWhileItsTransactionIsUnderWay(t *testing.T) {
 	copy(data, "else")
 	close(resume)
 	must(t, s.Abandon(within(t), "a", "0"))
-	must(t, s.Abandon(within(t), "a", "1"))
+	must(t, s.Abandon(within(t), "b", "0"))
 	f.wantNames("a", 1)
+	f.wantNames("b", 1)
 }
 
 func TestTheEndOfASessionWhileChangesWaitToShare(t *testing.T) {
@@ -192,12 +223,13 @@ func TestTheEndOfASessionWhileChangesWaitToShare(t *testing.T) {
 func TestLargeOnesDoNotShare(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
-	f.create(s, "a", "bystander")
 	large := bytes.Repeat([]byte("x"), driver.MaxData)
 	const together = mostSharedBytes / driver.MaxData
 	var calls []func() error
 	for i := range 3 * together {
-		calls = append(calls, func() error { _, err := s.Create(within(t), "a", fmt.Sprint(i), large); return err })
+		dir := fmt.Sprint("d", i)
+		f.create(s, dir, "bystander")
+		calls = append(calls, func() error { _, err := s.Create(within(t), dir, "0", large); return err })
 	}
 	counted := f.tap.during(func() {
 		for _, outcome := range f.rush(s, nil, calls...) {

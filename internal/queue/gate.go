@@ -3,8 +3,6 @@ package queue
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -26,11 +24,11 @@ import (
 // A gate names its entry by the entry's slot, in its id, and has no data. A slot is
 // used again, but the gates of those who had it are told apart by where they
 // stand. A gate is made while its entry has the slot, so it stands behind that
-// entry; and the slot goes to nobody else before the entry is gone and the gate is
-// there, or never will be (see pin), so it stands ahead of whoever has the slot
-// next. It is the gate of the last one ahead of it that had the slot: its entry,
-// or if that is gone nobody. Kinds do not matter: all of a session's entries in a
-// directory, gates too, take their slots from the same numbers.
+// entry; and the slot goes to nobody else before both are gone (see pin), so a gate
+// that a list still shows stands ahead of whoever has the slot next. It is the gate
+// of the last one ahead of it that had the slot: its entry, or if that is gone
+// nobody. Kinds do not matter: all of a session's entries in a directory take their
+// slots from the same numbers.
 const gateKind = "g"
 
 // putUpGate makes the entry's gate and returns it, with the line if it is wanted.
@@ -39,32 +37,26 @@ func (e *Entry) putUpGate(ctx context.Context, v view) (*Entry, []driver.Node, e
 		return nil, nil, e.whyGone(ctx)
 	}
 	return e.queue.enter(ctx, e.session, e.dir,
-		Request{Kind: gateKind, Terms: strconv.Itoa(e.slot) + gateEnd, gateOf: e}, v)
+		Request{Kind: gateKind, gateOf: e}, v)
 }
-
-// gateEnd is behind the slot that a gate names, and ahead of its own.
-const gateEnd = "x"
 
 // IsGate reports whether n is the gate of another entry.
 func IsGate(n driver.Node) bool { return Kind(n) == gateKind }
 
 // NearestGate finds the gate of the last of the entries line[from:to] that has
 // one. A blocked entry may not have a gate yet, or may have lost it to an
-// operator; a gate may be left of an entry that is gone; and one whose id has no
-// room for the slot it names (which takes millions of slots) says nothing.
+// operator; and a gate may be left of an entry that is gone.
 func NearestGate(line []driver.Node, from, to int) (nearest driver.Node, found bool) {
 	type slot struct{ session, number string }
 	gates := make(map[slot]int) // of whoever is the next ahead in the slot
 	for i := len(line) - 1; i >= from; i-- {
 		n := line[i]
-		kind, terms, number := cutID(n.ID)
+		kind, _, number := cutID(n.ID)
+		at := slot{n.Session, number}
 		if kind == gateKind {
-			if named, ok := strings.CutSuffix(terms, gateEnd); ok {
-				gates[slot{n.Session, named}] = i
-			}
+			gates[at] = i
 			continue
 		}
-		at := slot{n.Session, number}
 		if gate, gated := gates[at]; gated && i < to {
 			return line[gate], true
 		}

@@ -20,12 +20,9 @@ func gated(words string) (line []driver.Node) {
 		case '-':
 			continue
 		case 'G':
-			n.Session, n.ID = "other", "g"+named+"x"+slot
+			n.Session, n.ID = "other", "g"+named
 		case 'g':
-			n.ID = "g" + named + "x" + slot
-			if named == "?" {
-				n.ID = "g" + slot
-			}
+			n.ID = "g" + named
 		default:
 			if named != "" {
 				slot = named
@@ -84,7 +81,7 @@ func TestIDs(t *testing.T) {
 		{"p0", "p", ""},
 		{"p3x20x0", "p", "3x20x"},
 		{"p3x20x17", "p", "3x20x"},
-		{"g5x0", "g", "5x"},
+		{"g5", "g", ""},
 		{"ab3c4", "ab", "3c"},
 		{"p3x", "p", "3x"},
 		{"3x0", "", "3x"},

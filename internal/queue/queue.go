@@ -233,8 +233,12 @@ func (q *Queue) sessionFor(ctx context.Context) (*coord.Session, error) {
 // much of that as v says.
 func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Request, v view) (*Entry, []driver.Node, error) {
 	r := rosterOf(s)
-	e := &Entry{queue: q, session: s, roster: r, dir: dir, slot: r.take(dir), since: time.Now(),
-		place: req.inPlaceOf, gateOf: req.gateOf}
+	e := &Entry{queue: q, session: s, roster: r, dir: dir, since: time.Now(), place: req.inPlaceOf, gateOf: req.gateOf}
+	if e.gateOf != nil {
+		e.slot = e.gateOf.slot
+	} else {
+		e.slot = r.take(dir)
+	}
 	id, data := slotID(req.Kind, req.Terms, e.slot), q.encoder.encode(e.since, req)
 	var nodes []driver.Node
 	certain := true // that a failed create has left nothing

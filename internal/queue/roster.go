@@ -57,8 +57,11 @@ func (r *roster) take(dir string) int {
 func (r *roster) give(e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if e.gateOf != nil {
+		r.unpinLocked(e.gateOf)
+		return
+	}
 	r.giveLocked(e.dir, e.slot)
-	r.unpinLocked(e)
 }
 
 func (r *roster) giveLocked(dir string, slot int) {
@@ -76,7 +79,6 @@ func (r *roster) enter(e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.entries[e.node.Key] = e
-	r.unpinLocked(e)
 }
 
 // leave forgets e and returns its slot, unless that is pinned: its node is gone
@@ -87,13 +89,18 @@ func (r *roster) leave(e *Entry) {
 	if r.entries[e.node.Key] == e {
 		delete(r.entries, e.node.Key)
 	}
-	if e.left = true; !e.pinned {
+	e.left = true
+	switch {
+	case e.gateOf != nil:
+		r.unpinLocked(e.gateOf)
+	case !e.pinned:
 		r.giveLocked(e.dir, e.slot)
 	}
 }
 
-// pin keeps the slot of an entry from others, also when it leaves, until its gate
-// is there or surely never will be. It reports false if the entry has left.
+// pin keeps the slot of an entry from others, also when it leaves, until its gate,
+// which is about to be made, is gone or surely never will be there. It reports
+// false if the entry has left.
 func (r *roster) pin(e *Entry) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,12 +108,8 @@ func (r *roster) pin(e *Entry) bool {
 	return e.pinned
 }
 
-// unpinLocked ends what pin has begun, if the entry that was made or not is a gate.
-func (r *roster) unpinLocked(gate *Entry) {
-	e := gate.gateOf
-	if e == nil {
-		return
-	}
+// unpinLocked ends what pin has begun.
+func (r *roster) unpinLocked(e *Entry) {
 	if e.pinned = false; e.left {
 		r.giveLocked(e.dir, e.slot)
 	}

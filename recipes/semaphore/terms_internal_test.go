@@ -31,7 +31,7 @@ func TestTermsOfANode(t *testing.T) {
 		{"p9999999999x2x0", "", terms{}, false, false},
 		{"q3x20x0", "", terms{}, false, false},
 		{"l3x20x0", "3/20@25", terms{}, false, false},
-		{"g3x0", "", terms{}, false, false},
+		{"g3", "", terms{}, false, false},
 	} {
 		n := driver.Node{ID: c.id, Data: []byte("{}\n" + c.value)}
 		_, named := namedTerms(n)
@@ -66,8 +66,8 @@ func TestNamesSuffice(t *testing.T) {
 		want bool
 	}{
 		{nil, true},
-		{[]string{"p1x5x0", "p2x5x0", "g0x1", "p5x5x3"}, true},
-		{[]string{"g0x1"}, true},
+		{[]string{"p1x5x0", "p2x5x0", "g0", "p5x5x3"}, true},
+		{[]string{"g0"}, true},
 		{[]string{"p1x5x0", "l0"}, false},
 		{[]string{"p1x5x0", "p0"}, false},
 		{[]string{"p1x5x0", "p1x6x0"}, false},

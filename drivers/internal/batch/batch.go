@@ -30,9 +30,9 @@ type Group[R any] struct {
 	// not empty. It must not block.
 	Fits func(batch []R, r R) bool
 
-	// Patience, if it is not 0, is how long a request waits for its turn before it is
-	// sent alone, beyond the limit: those under way may be with a server that does
-	// not answer, and others may.
+	// Patience, if it is not 0, is how long a request waits for its turn before one
+	// more than the limit is sent: those under way may be with a server that does not
+	// answer, and others may.
 	Patience time.Duration
 
 	// Send makes one request of several, and tells each of them what came of it. It
@@ -85,22 +85,20 @@ func (g *Group[R]) Do(ctx context.Context, r R, alone func()) bool {
 	g.waiting = append(g.waiting, p)
 	g.mu.Unlock()
 
-	var late <-chan time.Time // never, without patience
 	if g.Patience > 0 {
-		timer := time.NewTimer(g.Patience)
+		// When it fires a place is made for the first who wait, of whom this one
+		// is nearly always one; if not, they have waited longer.
+		timer := time.AfterFunc(g.Patience, func() { g.exceed(p) })
 		defer timer.Stop()
-		late = timer.C
 	}
 	single := false
 	select {
 	case single = <-p.turn:
 	case <-ctx.Done():
-		if g.leave(p, false) {
+		if g.leave(p) {
 			return false
 		}
 		single = <-p.turn // which is there: it has come in this moment
-	case <-late:
-		single = g.leave(p, true) || <-p.turn
 	}
 	if single {
 		g.send(alone)
@@ -115,9 +113,19 @@ func (g *Group[R]) send(request func()) {
 	request()
 }
 
-// leave takes a request back, to be sent all the same or not. It reports false if
-// its turn has come.
-func (g *Group[R]) leave(p *place[R], sent bool) bool {
+// exceed sends one more than the limit, and so on until a request that waits for too
+// long is among them.
+func (g *Group[R]) exceed(p *place[R]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for slices.Contains(g.waiting, p) {
+		g.flying++
+		g.pass()
+	}
+}
+
+// leave takes a request back. It reports false if its turn has come.
+func (g *Group[R]) leave(p *place[R]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.Index(g.waiting, p)
@@ -125,9 +133,6 @@ func (g *Group[R]) leave(p *place[R], sent bool) bool {
 		return false
 	}
 	g.waiting = slices.Delete(g.waiting, i, i+1)
-	if sent {
-		g.flying++
-	}
 	return true
 }
 
@@ -139,6 +144,12 @@ func (g *Group[R]) next() {
 		g.flying--
 		return
 	}
+	g.pass()
+}
+
+// pass gives a place, which is counted, to those who go next. The caller holds the
+// lock.
+func (g *Group[R]) pass() {
 	batch := g.take()
 	switch {
 	case len(batch) == 0:

@@ -53,6 +53,13 @@ func (s *store) answers(n int) {
 	}
 }
 
+// sort sorts what was sent: at one time each goes when it gets the processor.
+func (s *store) sort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.SortFunc(s.sent, slices.Compare)
+}
+
 func (s *store) want(t *testing.T, sent ...[]string) {
 	t.Helper()
 	s.mu.Lock()
@@ -111,7 +118,7 @@ func TestWhoLeavesIsNotSent(t *testing.T) {
 	})
 }
 
-func TestWhoIsTiredOfWaitingIsSentAlone(t *testing.T) {
+func TestWhoHasWaitedForLongIsSentBeyondTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(1, 9)
 		s.Patience = time.Second
@@ -119,15 +126,35 @@ func TestWhoIsTiredOfWaitingIsSentAlone(t *testing.T) {
 			s.start(r)
 			time.Sleep(s.Patience * 2 / 3) // by the test's own clock
 		}
-		s.want(t, []string{"a"}, []string{"b"})
-		s.answers(1) // there is one too many
-		s.want(t, []string{"a"}, []string{"b"})
+		s.want(t, []string{"a"}, []string{"b", "c"})
 		s.start("d")
+		s.answers(1) // there was one too many
+		s.want(t, []string{"a"}, []string{"b", "c"})
 		s.answers(1)
-		s.want(t, []string{"a"}, []string{"b"}, []string{"c", "d"})
+		s.want(t, []string{"a"}, []string{"b", "c"}, []string{"d"})
 		s.answers(1)
 		s.start("e")
-		s.want(t, []string{"a"}, []string{"b"}, []string{"c", "d"}, []string{"e"})
+		s.want(t, []string{"a"}, []string{"b", "c"}, []string{"d"}, []string{"e"})
+		s.answers(1)
+	})
+}
+
+// On a slow store sharing is worth more than ever: those who wait for long go
+// together, too.
+func TestWhoHasWaitedForLongShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(1, 3)
+		s.Patience = time.Second
+		for _, r := range []string{"a", "b", "c", "d", "e", "f"} {
+			s.start(r)
+		}
+		time.Sleep(s.Patience) // by the test's own clock
+		synctest.Wait()
+		s.sort()
+		s.want(t, []string{"a"}, []string{"b", "c", "d"}, []string{"e", "f"})
+		s.answers(3)
+		s.start("g")
+		s.want(t, []string{"a"}, []string{"b", "c", "d"}, []string{"e", "f"}, []string{"g"})
 		s.answers(1)
 	})
 }
@@ -168,9 +195,7 @@ func TestCloseWaitsForWhatIsShared(t *testing.T) {
 		}
 		s.answers(1)
 		<-closed
-		s.mu.Lock()
-		slices.SortFunc(s.sent, slices.Compare) // who goes alone goes when it gets the processor
-		s.mu.Unlock()
+		s.sort()
 		s.want(t, []string{"a"}, []string{"b", "c"}, []string{"d"}, []string{"e"})
 		s.answers(2)
 	})
