@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -22,6 +24,7 @@ func orderRules() []Rule {
 			Cases: []Case{
 				{Name: "several sessions", Check: tokenRises},
 				{Name: "directory removed", Needs: NeedRemoveDir, Check: tokenOutlivesDir},
+				{Name: "directory of a crowd removed", Needs: NeedRemoveDir, Check: tokenOutlivesCrowd},
 			},
 		},
 	}
@@ -80,5 +83,34 @@ func tokenOutlivesDir(t *Trial) {
 		}
 		t.removeDir(dir)
 	}
+	r.next(t, t.Create(t.Session(), dir, "0"))
+}
+
+// tokenOutlivesCrowd has one session make and delete many nodes at a time, which a
+// driver may do with few requests, before the directory goes.
+func tokenOutlivesCrowd(t *Trial) {
+	s := t.Session()
+	t.Create(s, dir, "first")
+	crowd := make([]driver.Node, 96)
+	together := func(do func(i int)) {
+		var done []<-chan struct{}
+		for i := range crowd {
+			done = append(done, t.Go(func() { do(i) }))
+		}
+		t.join("one of many calls", done...)
+	}
+	together(func(i int) { crowd[i] = t.Create(s, dir, fmt.Sprint(i)) })
+	for i, n := range crowd {
+		if n.ID != fmt.Sprint(i) {
+			t.NotVerified("Create returned another call's node, which C1 is about: %s", show(n))
+		}
+	}
+	slices.SortFunc(crowd, func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) })
+	var r riser
+	for _, n := range crowd {
+		r.next(t, n)
+	}
+	together(func(i int) { t.Delete(s, crowd[i]) })
+	t.removeDir(dir)
 	r.next(t, t.Create(t.Session(), dir, "0"))
 }

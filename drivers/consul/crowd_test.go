@@ -116,9 +116,10 @@ func TestThousandInLine(t *testing.T) {
 		nodes[i] = f.create(sessions[i%2], "d", fmt.Sprint(i))
 	}
 	order := make(chan int, many)
+	var leaving sync.WaitGroup
 	for i := 1; i < many; i++ {
 		s, own, ahead := sessions[i%2], nodes[i], nodes[i-1]
-		go func() {
+		leaving.Go(func() {
 			told, err := s.WaitAny(t.Context(), []driver.Node{own, ahead})
 			if err != nil || told != 1 {
 				t.Errorf("the wait of %d: index %d, %v", i, told, err)
@@ -127,7 +128,7 @@ func TestThousandInLine(t *testing.T) {
 			if err := s.Delete(within(t), own); err != nil {
 				t.Errorf("the deletion of %d: %v", i, err)
 			}
-		}()
+		})
 	}
 	f.eventuallyWaiting("d", many/2-1)
 	g.eventuallyWaiting("d", many/2)
@@ -137,6 +138,7 @@ func TestThousandInLine(t *testing.T) {
 			t.Fatalf("it is the turn of %d after %d", i, want-1)
 		}
 	}
+	leaving.Wait() // the last one has its turn before it leaves
 	after := f.create(sessions[0], "d", "after")
 	if entries := after.Token - nodes[0].Token; entries > 2*many+many/10 {
 		t.Errorf("%d cycles took %d entries", many, entries)
