@@ -69,7 +69,7 @@ func TestSessionOutlivesItsTTL(t *testing.T) {
 
 func TestSessionRevokedByAnOperator(t *testing.T) {
 	f := start(t)
-	s, other := f.open(2*time.Second), f.open(2*time.Second)
+	s, other := f.open(2*time.Second), f.open(time.Minute) // whose renewals are long after the test
 	n := f.create(other, "d", "0")
 	f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
