@@ -274,8 +274,11 @@ func capsAgree(t *Trial) {
 			t.Fatalf("Caps has %v: %v; %s it: %v", o.cap, caps.Has(o.cap), o.who, o.has)
 		}
 	}
-	if how := caps & (driver.CapWaitFirst | driver.CapWaitBoth); how != 0 && !waiter {
+	if how := caps & (driver.CapWaitFirst | driver.CapWaitBoth | driver.CapWaitAhead); how != 0 && !waiter {
 		t.Fatalf("Caps has %v, which says how WaitAny is, and its sessions implement it: false", how)
+	}
+	if caps.Has(driver.CapWaitAhead) && !first {
+		t.Fatalf("Caps has %v, which says when to ask First, and its sessions implement it: false", driver.CapWaitAhead)
 	}
 	if again := t.Open().Caps(); again != caps || c.Caps() != caps {
 		t.Fatalf("Caps is %q, later %q, and %q on another connection", caps, c.Caps(), again)

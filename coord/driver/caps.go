@@ -85,6 +85,12 @@ const (
 	// CapWaitBoth: WaitAny for one's own node and another's costs the store no more
 	// than WaitDelete for the other's.
 	CapWaitBoth
+	// CapWaitAhead: to ask First on the way from a release to the next grant takes
+	// long, because the answer comes after what others have just begun to write.
+	// So in a line that moves fast it pays to wait, by one WaitAny, for the one
+	// ahead and for the one ahead of that, and to ask First of the former as soon as
+	// the latter is gone.
+	CapWaitAhead
 	// CapFirst: sessions implement FirstTeller.
 	CapFirst
 	// CapWatch: the connection implements Watcher.
@@ -105,6 +111,7 @@ var capNames = []struct {
 	{CapListNames, "list-names"},
 	{CapWaitFirst, "wait-first"},
 	{CapWaitBoth, "wait-both"},
+	{CapWaitAhead, "wait-ahead"},
 	{CapFirst, "first"},
 	{CapWatch, "watch"},
 	{CapShared, "shared"},

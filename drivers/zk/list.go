@@ -40,15 +40,24 @@ func (l *link) children(ctx context.Context, o op, path string) (listing, error)
 // names makes one attempt to read the names in a directory. If watch is set, it
 // sets a watch as well. It returns the connection that it has asked by.
 func (l *link) names(ctx context.Context, o op, path string, watch bool) (listing, *wire, error) {
-	body, on, err := l.exchange(ctx, o, request(opGetChildren2, path, watch))
+	answers, on, err := l.exchangeAll(ctx, o, request(opGetChildren2, path, watch))
 	if err != nil {
 		return listing{}, on, err
 	}
-	ls, ok := readListing(body)
-	if !ok {
-		err = failed(o, driver.ErrUnavailable, errStranger)
-	}
+	ls, err := l.listingOf(ctx, o, on, answers[0])
 	return ls, on, err
+}
+
+// listingOf reads the answer to a request for names.
+func (l *link) listingOf(ctx context.Context, o op, on *wire, a answer) (listing, error) {
+	if err := l.judge(ctx, o, on, a); err != nil {
+		return listing{}, err
+	}
+	ls, ok := readListing(a.body)
+	if !ok {
+		return ls, failed(o, driver.ErrUnavailable, errStranger)
+	}
+	return ls, nil
 }
 
 // readListing reads the answer to a request for names: how many there are, each

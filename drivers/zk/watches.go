@@ -71,18 +71,22 @@ func (h *watches) join(w *wait) {
 	if h.closed {
 		return // the session's end ends the wait
 	}
+	var unarmed []*watch
 	for _, t := range w.targets {
 		v := h.all[t.path]
 		if v == nil {
 			v = &watch{path: t.path, owner: t.owner}
 			h.all[t.path] = v
-			h.armLocked(v)
+			unarmed = append(unarmed, v)
 		}
 		v.targets = append(v.targets, t)
 		t.alive, t.gone = v.state == armed, v.foreign
 		if t.gone {
 			h.news = append(h.news, w)
 		}
+	}
+	if len(unarmed) > 0 {
+		h.armLocked(unarmed...)
 	}
 	h.tellLocked()
 }
@@ -111,33 +115,54 @@ func (h *watches) leave(w *wait) {
 	}
 }
 
-// armLocked has a watch asked for. The caller holds the lock.
-func (h *watches) armLocked(v *watch) {
-	v.state = arming
+// armLocked has watches asked for. The caller holds the lock.
+func (h *watches) armLocked(all ...*watch) {
+	for _, v := range all {
+		v.state = arming
+	}
 	if !h.closed {
-		h.running.Go(func() { h.arm(v) })
+		h.running.Go(func() { h.arm(all) })
 	}
 }
 
-// arm asks for a watch until the server has it, the node is gone, or nobody
-// waits.
-func (h *watches) arm(v *watch) {
-	o := op{name: "wait", key: v.path, limit: h.link.timing.attempt}
-	for {
-		ls, on, err := h.link.names(h.ctx, o, v.path, true)
-		again, doubt := h.armedOrNot(v, on, ls.stat.EphemeralOwner, err)
-		if !again {
-			return
+// arm asks for watches, together at first, until the server has them, or the node
+// is gone, or nobody waits.
+func (h *watches) arm(all []*watch) {
+	o := op{name: "wait", key: all[0].path, limit: h.link.timing.attempt}
+	requests := make([][]byte, len(all))
+	for i, v := range all {
+		requests[i] = request(opGetChildren2, v.path, true)
+	}
+	answers, on, err := h.link.exchangeAll(h.ctx, o, requests...)
+	for i, v := range all {
+		var ls listing
+		why := err
+		if why == nil {
+			ls, why = h.link.listingOf(h.ctx, o, on, answers[i])
 		}
+		if again, doubt := h.armedOrNot(v, on, ls.stat.EphemeralOwner, why); again {
+			h.running.Go(func() { h.insist(v, why, doubt) })
+		}
+	}
+}
+
+// insist goes on to ask for a watch. why is what became of the last time; see
+// armedOrNot for the doubt.
+func (h *watches) insist(v *watch, why error, doubt uint64) {
+	o := op{name: "wait", key: v.path, limit: h.link.timing.attempt}
+	for again := true; again; {
 		if doubt > 0 {
 			// The server may not have heard of the node yet.
-			if err = agree(h.ctx, h.link, o); err == nil {
+			if why = agree(h.ctx, h.link, o); why == nil {
 				h.link.saw(doubt)
 			}
 		}
-		if err != nil {
+		if why != nil {
 			sleep(h.ctx, leastPause)
 		}
+		ls, on, err := h.link.names(h.ctx, o, v.path, true)
+		why = err
+		again, doubt = h.armedOrNot(v, on, ls.stat.EphemeralOwner, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -99,6 +100,7 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	if !last {
 		return nil
 	}
+	e.queue.released.Store(time.Now().UnixNano())
 	if err := e.Leave(ctx); err != nil {
 		return e.queue.fail("release", err)
 	}

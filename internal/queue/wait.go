@@ -16,7 +16,7 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 			gate.discard()
 		}
 	}()
-	var last driver.Node // the blocker before
+	var last, passed driver.Node // the blocker before, and the last that was ahead of one
 	for {
 		own, there := e.find(line)
 		if !there {
@@ -68,13 +68,22 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 				return err
 			}
 		}
-		last = v.Blocker
-		granted, err := e.outlive(ctx, v)
+		var granted, moved bool
+		var err error
+		if own > 1 && !line[own-2].Same(passed) && e.looksAhead(v) {
+			passed = line[own-2]
+			moved, err = e.outliveEither(ctx, passed, v.Blocker)
+		} else {
+			granted, err = e.outlive(ctx, v)
+		}
 		if err != nil {
 			return err
 		}
-		if granted || e.first(ctx) {
-			break
+		if !moved {
+			last = v.Blocker
+			if granted || e.first(ctx) {
+				break
+			}
 		}
 		if line, err = e.look(ctx); err != nil {
 			return err

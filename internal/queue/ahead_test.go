@@ -1,0 +1,241 @@
+package queue_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/queue"
+)
+
+// sentry is a client of a store where it pays to look ahead. What it asks the store
+// for is counted.
+type sentry struct {
+	*client
+	looks  atomic.Int64 // at the line, whatever part of it
+	waited atomic.Int64 // for how many nodes, the last time
+	lie    bool         // WaitAny says that the one before the blocker has gone
+}
+
+// sentry opens a client which has just let go of the lock.
+func (w *world) sentry() *sentry {
+	s := &sentry{}
+	p := w.ProcessOver(func(conn driver.Conn) driver.Conn { return aheadConn{conn, s} })
+	s.client = &client{p, queue.New(p.Client, "line", "l", queue.OneByOne, nil).ByName(), w}
+	s.release(s.acquire(queue.Request{}))
+	return s
+}
+
+func (s *sentry) release(e *queue.Entry, h *coord.Hold) {
+	s.w.Helper()
+	s.w.OK(e.Release(s.w.Ctx, h))
+}
+
+// asked wants so many looks at the line since it was last called.
+func (s *sentry) asked(what string, want int64) {
+	s.w.Helper()
+	if got := s.looks.Swap(0); got != want {
+		s.w.Errorf("%s: %d looks at the line; want %d", what, got, want)
+	}
+}
+
+// turn is one who waits.
+type turn struct {
+	*sentry
+	cancel  context.CancelFunc
+	entry   *queue.Entry
+	outcome func() (error, bool)
+}
+
+// queueUp has a client wait behind all others.
+func (s *sentry) queueUp() *turn {
+	ctx, cancel := context.WithCancel(s.w.Ctx)
+	t := &turn{sentry: s, cancel: cancel}
+	t.outcome = s.w.begin(func() (err error) {
+		t.entry, err = s.Acquire(ctx, queue.Request{})
+		return err
+	})
+	s.looks.Store(0)
+	return t
+}
+
+func (t *turn) waits() {
+	t.w.Helper()
+	t.w.Settle()
+	if err, over := t.outcome(); over {
+		t.w.Fatalf("it waits no more: %v", err)
+	}
+}
+
+func (t *turn) holds() {
+	t.w.Helper()
+	t.w.Settle()
+	if err, over := t.outcome(); !over || err != nil {
+		t.w.Fatalf("it should hold; over: %t, %v", over, err)
+	}
+}
+
+type aheadConn struct {
+	driver.Conn
+	s *sentry
+}
+
+func (c aheadConn) Unwrap() any { return c.Conn }
+
+func (c aheadConn) Caps() driver.Caps {
+	return (c.Conn.Caps() | driver.CapWaitAhead) &^ (driver.CapWaitBoth | driver.CapWaitFirst)
+}
+
+func (c aheadConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	s, err := c.Conn.OpenSession(ctx, ttl)
+	return aheadSession{s, c.s}, err
+}
+
+type aheadSession struct {
+	driver.Session
+	s *sentry
+}
+
+func (s aheadSession) Unwrap() any { return s.Session }
+
+func (s aheadSession) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	s.s.looks.Add(1)
+	return s.Session.List(ctx, dir)
+}
+
+func (s aheadSession) First(ctx context.Context, n driver.Node) (bool, error) {
+	s.s.looks.Add(1)
+	return s.Session.(driver.FirstTeller).First(ctx, n)
+}
+
+func (s aheadSession) WaitDelete(ctx context.Context, n driver.Node) error {
+	s.s.waited.Store(1)
+	return s.Session.WaitDelete(ctx, n)
+}
+
+func (s aheadSession) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
+	s.s.waited.Store(int64(len(nodes)))
+	if s.s.lie && len(nodes) == 3 {
+		return 1, nil
+	}
+	return s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+}
+
+// Who is next knows it before its turn comes, and then asks nothing.
+func TestNextKnowsIt(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
+		e, h := a.acquire(queue.Request{})
+		second, third, fourth := b.queueUp(), c.queueUp(), d.queueUp()
+		a.release(e, h)
+		second.holds()
+		second.asked("the next, whom nobody else was ahead of", 0)
+		third.waits()
+		third.asked("the one who is next now", 1)
+		fourth.waits()
+		fourth.asked("the one behind", 0)
+		w.OK(second.entry.Leave(w.Ctx))
+		third.holds()
+		third.asked("the next, when its turn has come", 0)
+		fourth.asked("the one behind, who is next now", 1)
+		w.OK(third.entry.Leave(w.Ctx))
+		fourth.holds()
+		fourth.asked("the last, when its turn has come", 0)
+		w.OK(fourth.entry.Leave(w.Ctx))
+	})
+}
+
+// Who is told that the one before its blocker has gone is not misled if that one has
+// given up, nor if the blocker has.
+func TestAheadGivesUp(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
+		e, h := a.acquire(queue.Request{})
+		second, third, fourth := b.queueUp(), c.queueUp(), d.queueUp()
+		second.cancel() // the blocker of the third, and before that of the fourth
+		third.waits()
+		fourth.waits()
+		fifth := b.queueUp()
+		fourth.cancel()
+		third.waits()
+		fifth.waits()
+		a.release(e, h)
+		third.holds()
+		fifth.waits()
+		w.OK(third.entry.Leave(w.Ctx))
+		fifth.holds()
+		w.OK(fifth.entry.Leave(w.Ctx))
+	})
+}
+
+// Who is evicted while it waits for either is told why, and is not granted by what
+// goes ahead of it; those behind it are not misled.
+func TestAheadRemoved(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
+		e, h := a.acquire(queue.Request{})
+		second, third, fourth := b.queueUp(), c.queueUp(), d.queueUp()
+		w.Remove(w.Nodes(4)[2].Key)
+		w.Settle()
+		err, over := third.outcome()
+		if !over {
+			t.Fatal("the evicted waiter still waits")
+		}
+		w.Is(err, coord.ErrRemoved)
+		second.waits()
+		fourth.waits()
+		a.release(e, h)
+		second.holds()
+		fourth.waits()
+		w.OK(second.entry.Leave(w.Ctx))
+		fourth.holds()
+		w.OK(fourth.entry.Leave(w.Ctx))
+	})
+}
+
+// A store that says again and again that what it lists has gone is not asked without
+// a pause, and is not believed.
+func TestAheadOnLyingDriver(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.sentry(), w.sentry(), w.sentry()
+		c.lie = true
+		e, h := a.acquire(queue.Request{})
+		second, third := b.queueUp(), c.queueUp()
+		third.waits()
+		a.release(e, h)
+		second.holds()
+		third.waits()
+		w.OK(second.entry.Leave(w.Ctx))
+		third.holds()
+		w.OK(third.entry.Leave(w.Ctx))
+	})
+}
+
+// Only who comes back at once looks ahead: others are told of one deletion each.
+func TestHurry(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.sentry(), w.sentry(), w.sentry()
+		e, h := a.acquire(queue.Request{})
+		second := b.queueUp()
+		time.Sleep(time.Second)
+		third := c.queueUp()
+		third.waits()
+		if n := c.waited.Load(); n != 1 {
+			t.Errorf("who was away for a second waits for %d nodes; want 1", n)
+		}
+		a.release(e, h)
+		second.holds()
+		fourth := a.queueUp()
+		fourth.waits()
+		if n := a.waited.Load(); n != 3 {
+			t.Errorf("who comes back at once waits for %d nodes; want 3", n)
+		}
+		for _, turn := range []*turn{second, third, fourth} {
+			turn.holds()
+			w.OK(turn.entry.Leave(w.Ctx))
+		}
+	})
+}
