@@ -157,3 +157,50 @@ func stand(b *testing.B, c *coord.Client, n int) {
 		runtime.Gosched() // it is they whom the store serves next
 	}
 }
+
+// BenchmarkGoroutines is what a handoff is compared with: as many goroutines wait,
+// each on a channel, and wake each other in turn, as in BenchmarkHandoff of one
+// client. An operation is to be woken, to touch what one has, and to wake the next.
+// The more wait, the longer ago is it that one ran last, and the less of what it
+// touches is still in the processor's cache: no line is quite flat.
+func BenchmarkGoroutines(b *testing.B) {
+	for _, waiters := range []int{1, 100, 1000, 10_000, 20_000} {
+		b.Run(fmt.Sprintf("%d", waiters), func(b *testing.B) {
+			turns := make([]chan int, waiters+1)
+			for i := range turns {
+				turns[i] = make(chan int, 1)
+			}
+			var wg sync.WaitGroup
+			for i := range turns {
+				next := turns[(i+1)%len(turns)]
+				wg.Go(func() {
+					own := make([]byte, ownBytes)
+					for left := range turns[i] {
+						for j := 0; j < len(own); j += cacheLine {
+							own[j]++
+						}
+						switch left {
+						case b.N: // all have run once
+							b.ResetTimer()
+						case 0:
+							b.StopTimer()
+							for _, turn := range turns {
+								close(turn)
+							}
+							return
+						}
+						next <- left - 1
+					}
+				})
+			}
+			turns[0] <- b.N + len(turns)
+			wg.Wait()
+		})
+	}
+}
+
+// What a waiter of one client has, its stack and its entry, is about as large.
+const (
+	ownBytes  = 4 << 10
+	cacheLine = 64
+)
