@@ -277,9 +277,6 @@ func capsAgree(t *Trial) {
 	if how := caps & (driver.CapWaitFirst | driver.CapWaitBoth | driver.CapWaitAhead); how != 0 && !waiter {
 		t.Fatalf("Caps has %v, which says how WaitAny is, and its sessions implement it: false", how)
 	}
-	if caps.Has(driver.CapWaitAhead) && !first {
-		t.Fatalf("Caps has %v, which says when to ask First, and its sessions implement it: false", driver.CapWaitAhead)
-	}
 	if again := t.Open().Caps(); again != caps || c.Caps() != caps {
 		t.Fatalf("Caps is %q, later %q, and %q on another connection", caps, c.Caps(), again)
 	}

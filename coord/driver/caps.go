@@ -85,11 +85,11 @@ const (
 	// CapWaitBoth: WaitAny for one's own node and another's costs the store no more
 	// than WaitDelete for the other's.
 	CapWaitBoth
-	// CapWaitAhead: to ask First on the way from a release to the next grant takes
-	// long, because the answer comes after what others have just begun to write.
-	// So in a line that moves fast it pays to wait, by one WaitAny, for the one
-	// ahead and for the one ahead of that, and to ask First of the former as soon as
-	// the latter is gone.
+	// CapWaitAhead: a look at the line on the way from a release to the next grant
+	// takes long, because it is answered after what others have just begun to write.
+	// So in a line that moves fast it pays to wait, by one WaitAny, for the one ahead
+	// and for the one ahead of that, and to look at the line as soon as the latter is
+	// gone.
 	CapWaitAhead
 	// CapFirst: sessions implement FirstTeller.
 	CapFirst

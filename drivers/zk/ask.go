@@ -97,7 +97,7 @@ func (w *wire) intercept() error {
 		if !event && (xid > firstAsk || xid < lastAsk) {
 			return nil
 		}
-		zxid, code := int64(binary.BigEndian.Uint64(head[8:])), int32(binary.BigEndian.Uint32(head[16:]))
+		zxid, code := max(int64(binary.BigEndian.Uint64(head[8:])), 0), int32(binary.BigEndian.Uint32(head[16:]))
 		length := 4 + int64(int32(binary.BigEndian.Uint32(head))) - headLength
 		if length < 0 {
 			return errStranger
@@ -114,10 +114,8 @@ func (w *wire) intercept() error {
 			w.happened(body)
 			continue
 		}
-		if zxid > 0 {
-			w.link.saw(uint64(zxid))
-		}
-		w.asks.answered(xid, answer{code: code, body: body})
+		w.link.saw(uint64(zxid))
+		w.asks.answered(xid, answer{code: code, zxid: uint64(zxid), body: body})
 	}
 	return nil
 }

@@ -200,5 +200,6 @@ func givenUp(ctx context.Context, o op) error {
 type answer struct {
 	lost bool // with the connection
 	code int32
+	zxid uint64 // what the server had seen
 	body []byte
 }

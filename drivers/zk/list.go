@@ -37,15 +37,13 @@ func (l *link) children(ctx context.Context, o op, path string) (listing, error)
 	})
 }
 
-// names makes one attempt to read the names in a directory. If watch is set, it
-// sets a watch as well. It returns the connection that it has asked by.
-func (l *link) names(ctx context.Context, o op, path string, watch bool) (listing, *wire, error) {
-	answers, on, err := l.exchangeAll(ctx, o, request(opGetChildren2, path, watch))
+// names makes one attempt to read the names in a directory.
+func (l *link) names(ctx context.Context, o op, path string) (listing, error) {
+	answers, on, err := l.exchangeAll(ctx, o, request(opGetChildren2, path, false))
 	if err != nil {
-		return listing{}, on, err
+		return listing{}, err
 	}
-	ls, err := l.listingOf(ctx, o, on, answers[0])
-	return ls, on, err
+	return l.listingOf(ctx, o, on, answers[0])
 }
 
 // listingOf reads the answer to a request for names.
@@ -83,7 +81,7 @@ func (c *conn) list(ctx context.Context, l *link, o op, dir string, byName bool)
 	err = settled(o, func() error {
 		var ls listing
 		if path := c.dir(dir); byName {
-			ls, _, err = l.names(ctx, o, path, false)
+			ls, err = l.names(ctx, o, path)
 		} else {
 			ls, err = l.children(ctx, o, path)
 		}

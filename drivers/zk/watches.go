@@ -2,13 +2,8 @@ package zk
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
-
-	gozk "github.com/go-zookeeper/zk"
-
-	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // watches are what a link watches: nodes that somebody waits for, each with one
@@ -113,104 +108,6 @@ func (h *watches) leave(w *wait) {
 			h.unused(v)
 		}
 	}
-}
-
-// armLocked has watches asked for. The caller holds the lock.
-func (h *watches) armLocked(all ...*watch) {
-	for _, v := range all {
-		v.state = arming
-	}
-	if !h.closed {
-		h.running.Go(func() { h.arm(all) })
-	}
-}
-
-// arm asks for watches, together at first, until the server has them, or the node
-// is gone, or nobody waits.
-func (h *watches) arm(all []*watch) {
-	o := op{name: "wait", key: all[0].path, limit: h.link.timing.attempt}
-	requests := make([][]byte, len(all))
-	for i, v := range all {
-		requests[i] = request(opGetChildren2, v.path, true)
-	}
-	answers, on, err := h.link.exchangeAll(h.ctx, o, requests...)
-	for i, v := range all {
-		var ls listing
-		why := err
-		if why == nil {
-			ls, why = h.link.listingOf(h.ctx, o, on, answers[i])
-		}
-		if again, doubt := h.armedOrNot(v, on, ls.stat.EphemeralOwner, why); again {
-			h.running.Go(func() { h.insist(v, why, doubt) })
-		}
-	}
-}
-
-// insist goes on to ask for a watch. why is what became of the last time; see
-// armedOrNot for the doubt.
-func (h *watches) insist(v *watch, why error, doubt uint64) {
-	o := op{name: "wait", key: v.path, limit: h.link.timing.attempt}
-	for again := true; again; {
-		if doubt > 0 {
-			// The server may not have heard of the node yet.
-			if why = agree(h.ctx, h.link, o); why == nil {
-				h.link.saw(doubt)
-			}
-		}
-		if why != nil {
-			sleep(h.ctx, leastPause)
-		}
-		ls, on, err := h.link.names(h.ctx, o, v.path, true)
-		why = err
-		again, doubt = h.armedOrNot(v, on, ls.stat.EphemeralOwner, err)
-	}
-}
-
-// armedOrNot takes the answer to the request for a watch, with the connection that
-// it came by and the node's owner, which it tells, and reports whether to ask again. If the node does not exist but may do so at a zxid that this session
-// has not seen, it returns that.
-func (h *watches) armedOrNot(v *watch, on *wire, owner int64, err error) (again bool, doubt uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	defer h.tellLocked()
-	switch {
-	case h.all[v.path] != v: // it fired in the meantime
-		return false, 0
-	case err == nil && on == h.wire:
-		v.state = armed
-		if v.foreign = owner != v.owner; v.foreign {
-			h.foreign(v.path)
-		}
-		for _, t := range v.targets {
-			t.alive, t.gone = true, v.foreign
-			h.news = append(h.news, t.wait)
-		}
-		if len(v.targets) == 0 {
-			h.unused(v)
-		}
-		return false, 0
-	case len(v.targets) == 0:
-		delete(h.all, v.path)
-		return false, 0
-	case err == nil: // the connection was lost since
-		return true, 0
-	case errors.Is(err, gozk.ErrNoNode):
-		for _, t := range v.targets {
-			doubt = max(doubt, t.seen)
-		}
-		if doubt > h.link.seen.Load() {
-			return true, doubt
-		}
-		h.vanished(v)
-		return false, 0
-	case driver.Transient(err):
-		return true, 0
-	}
-	delete(h.all, v.path)
-	for _, t := range v.targets {
-		t.wait.tell(outcome{err: err})
-	}
-	return false, 0
 }
 
 // moved has the watches set anew on another connection.

@@ -98,20 +98,32 @@ func TestWatchesAreTakenBack(t *testing.T) {
 }
 
 // Waits begin and end while their watches are taken back and the connection is
-// lost.
+// lost: waits for one node, and for several, whose watches are asked for together.
 func TestWatchesUnderChanges(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
 	s.link.timing.linger = 1 // nanosecond
-	n := f.create(s, "d", "0")
+	nodes := []driver.Node{f.create(s, "d", "0"), f.create(s, "d", "1"), f.create(s, "d", "2")}
+	begin := func(ctx context.Context, nodes []driver.Node) <-chan error {
+		ended := make(chan error, 1)
+		go func() {
+			i, err := s.WaitAny(ctx, nodes)
+			if err == nil && i != len(nodes)-1 {
+				t.Errorf("a wait for %d nodes was told of the one with index %d", len(nodes), i)
+			}
+			ended <- err
+		}()
+		return ended
+	}
 	stop := make(chan struct{})
 	all := within(t) // one for all: a context is kept until the test ends
 	var waiters sync.WaitGroup
-	for range 8 {
+	for i := range 9 {
+		some := nodes[:1+i%3]
 		waiters.Go(func() {
 			for {
 				ctx, cancel := context.WithCancel(all)
-				wait := waiting(ctx, s, n)
+				wait := begin(ctx, some)
 				runtime.Gosched()
 				cancel()
 				if err := <-wait; err == nil {
@@ -133,9 +145,9 @@ func TestWatchesUnderChanges(t *testing.T) {
 	}
 	close(stop)
 	waiters.Wait()
-	last := waiting(within(t), s, n)
-	f.eventuallyArmed(s, n)
-	must(t, f.admin.Delete(n.Key, -1))
+	last := begin(within(t), nodes)
+	f.eventuallyArmed(s, nodes...)
+	must(t, f.admin.Delete(nodes[2].Key, -1))
 	must(t, receive(t, "the last wait", last))
 }
 

@@ -18,6 +18,7 @@ type sentry struct {
 	looks  atomic.Int64 // at the line, whatever part of it
 	waited atomic.Int64 // for how many nodes, the last time
 	lie    bool         // WaitAny says that the one before the blocker has gone
+	lies   atomic.Int64 // how often it did
 }
 
 // sentry opens a client which has just let go of the lock.
@@ -119,6 +120,7 @@ func (s aheadSession) WaitDelete(ctx context.Context, n driver.Node) error {
 func (s aheadSession) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
 	s.s.waited.Store(int64(len(nodes)))
 	if s.s.lie && len(nodes) == 3 {
+		s.s.lies.Add(1)
 		return 1, nil
 	}
 	return s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
@@ -196,8 +198,8 @@ func TestAheadRemoved(t *testing.T) {
 	})
 }
 
-// A store that says again and again that what it lists has gone is not asked without
-// a pause, and is not believed.
+// A store that says of what it lists that it has gone is asked once and not again and
+// again, and is not believed.
 func TestAheadOnLyingDriver(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.sentry(), w.sentry(), w.sentry()
@@ -205,8 +207,75 @@ func TestAheadOnLyingDriver(t *testing.T) {
 		e, h := a.acquire(queue.Request{})
 		second, third := b.queueUp(), c.queueUp()
 		third.waits()
+		if n := c.lies.Load(); n != 1 {
+			t.Errorf("it was asked %d times; want once", n)
+		}
 		a.release(e, h)
 		second.holds()
+		third.waits()
+		w.OK(second.entry.Leave(w.Ctx))
+		third.holds()
+		w.OK(third.entry.Leave(w.Ctx))
+	})
+}
+
+// Who waits for either when the whole line is removed is told so, and holds nothing.
+func TestAheadDirRemoved(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
+		_, h := a.acquire(queue.Request{})
+		waiting := []*turn{b.queueUp(), c.queueUp(), d.queueUp()}
+		time.Sleep(time.Second) // who holds is watched by then
+		w.RemoveDir()
+		w.Lost(h, coord.ErrRemoved)
+		for _, turn := range waiting {
+			err, over := turn.outcome()
+			if !over {
+				t.Fatal("a removed waiter still waits")
+			}
+			w.Is(err, coord.ErrRemoved)
+		}
+	})
+}
+
+// Who loses its session while it waits for either is told so, and its going misleads
+// nobody.
+func TestAheadSessionLost(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
+		e, h := a.acquire(queue.Request{})
+		second, third, fourth := b.queueUp(), c.queueUp(), d.queueUp()
+		w.Store.Expire(w.Nodes(4)[2].Session)
+		w.Settle()
+		second.waits()
+		fourth.waits()
+		time.Sleep(ttl)
+		err, over := third.outcome()
+		if !over {
+			t.Fatal("who has no session still waits")
+		}
+		w.Is(err, coord.ErrSessionLost)
+		a.release(e, h)
+		second.holds()
+		fourth.waits()
+		w.OK(second.entry.Leave(w.Ctx))
+		fourth.holds()
+		w.OK(fourth.entry.Leave(w.Ctx))
+	})
+}
+
+// Who waits for either while its connection is away holds when its turn has come and
+// the connection is back, and not before.
+func TestAheadCut(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.sentry(), w.sentry(), w.sentry()
+		e, h := a.acquire(queue.Request{})
+		second, third := b.queueUp(), c.queueUp()
+		c.Link().Cut()
+		a.release(e, h)
+		second.holds()
+		third.waits()
+		w.OK(c.Link().Heal())
 		third.waits()
 		w.OK(second.entry.Leave(w.Ctx))
 		third.holds()
@@ -233,7 +302,12 @@ func TestHurry(t *testing.T) {
 		if n := a.waited.Load(); n != 3 {
 			t.Errorf("who comes back at once waits for %d nodes; want 3", n)
 		}
-		for _, turn := range []*turn{second, third, fourth} {
+		// Several values of one name are one lock.
+		a.Queue = queue.New(a.Client, "line", "l", queue.OneByOne, nil).ByName()
+		a.waited.Store(0)
+		fifth := a.queueUp()
+		fifth.waits()
+		for _, turn := range []*turn{second, third, fourth, fifth} {
 			turn.holds()
 			w.OK(turn.entry.Leave(w.Ctx))
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -100,9 +99,11 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	if !last {
 		return nil
 	}
-	e.queue.released.Store(time.Now().UnixNano())
 	if err := e.Leave(ctx); err != nil {
 		return e.queue.fail("release", err)
+	}
+	if e.queue.aheadPays() {
+		e.roster.letGo(e.dir)
 	}
 	return nil
 }

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// Queue is a line by name. It holds no state of its own but for when it was used
-// last: all of it is in the store, and in the sessions of the entries.
+// Queue is a line by name. It holds no state of its own: all of it is in the
+// store, and in the sessions of the entries.
 type Queue struct {
 	client  *coord.Client
 	session *coord.Session // nil: the one that the client shares
@@ -29,8 +28,6 @@ type Queue struct {
 
 	suffice    func(line []driver.Node) bool // whether its names are enough for the rule; nil: never
 	firstHolds bool                          // whoever stands behind it
-
-	released atomic.Int64 // when a hold was released last, in nanoseconds since 1970
 }
 
 // New returns the line called name of recipes of the given kind. An invalid
@@ -237,7 +234,7 @@ func (q *Queue) sessionFor(ctx context.Context) (*coord.Session, error) {
 func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Request, v view) (*Entry, []driver.Node, error) {
 	r := rosterOf(s)
 	e := &Entry{queue: q, session: s, roster: r, dir: dir, since: time.Now(), place: req.inPlaceOf, gateOf: req.gateOf}
-	e.hurried = e.since.UnixNano()-q.released.Load() < int64(hurry)
+	e.hurried = q.aheadPays() && r.letGoSince(dir, e.since.Add(-hurry))
 	if e.gateOf != nil {
 		e.slot = e.gateOf.slot
 	} else {

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/coordkit/coordkit/coord"
 )
@@ -11,8 +13,10 @@ import (
 // predecessor is in the same process hears from it directly.
 type roster struct {
 	mu      sync.Mutex
-	slots   map[string]slots  // by directory
-	entries map[string]*Entry // by the node's Key
+	slots   map[string]slots     // by directory
+	entries map[string]*Entry    // by the node's Key
+	left    map[string]time.Time // when holds in a directory were last released, if not long ago
+	prune   int                  // how many of these there may be before the old ones are forgotten
 
 	holding, waiting guards // have their own locks
 }
@@ -22,7 +26,7 @@ type rosterKey struct{}
 func rosterOf(s *coord.Session) *roster {
 	return s.Local(rosterKey{}, func() any {
 		return &roster{
-			slots: make(map[string]slots), entries: make(map[string]*Entry),
+			slots: make(map[string]slots), entries: make(map[string]*Entry), left: make(map[string]time.Time),
 			holding: guards{delay: guardDelay}, waiting: guards{delay: max(s.TTL(), guardDelay)},
 		}
 	}).(*roster)
@@ -123,4 +127,26 @@ func (r *roster) find(key string, token uint64) *Entry {
 		return e
 	}
 	return nil
+}
+
+// letGo takes note that a hold in a directory was released.
+func (r *roster) letGo(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if len(r.left) >= r.prune {
+		maps.DeleteFunc(r.left, func(_ string, at time.Time) bool { return now.Sub(at) >= hurry })
+		r.prune = max(leastPruned, 2*len(r.left))
+	}
+	r.left[dir] = now
+}
+
+// leastPruned keeps the forgetting from being done for each of a few.
+const leastPruned = 64
+
+// letGoSince reports whether a hold in a directory was released after a time.
+func (r *roster) letGoSince(dir string, t time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left[dir].After(t)
 }

@@ -37,7 +37,8 @@ type Verdict struct {
 }
 
 // OneByOne is the rule of what one has at a time: each waits for the one right
-// ahead, so a release wakes one waiter and nobody else. It needs names only.
+// ahead, whose release tells nobody else (but see Entry.looksAhead). It needs names
+// only.
 func OneByOne(line []driver.Node, own int) Verdict {
 	if own == 0 {
 		return Verdict{}

@@ -70,16 +70,18 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 		}
 		var granted, moved bool
 		var err error
-		if own > 1 && !line[own-2].Same(passed) && e.looksAhead(v) {
+		if e.looksAhead(v, line, own) && !line[own-2].Same(passed) {
 			passed = line[own-2]
-			moved, err = e.outliveEither(ctx, passed, v.Blocker)
+			moved, granted, err = e.outliveEither(ctx, v, passed)
 		} else {
 			granted, err = e.outlive(ctx, v)
 		}
 		if err != nil {
 			return err
 		}
-		if !moved {
+		if moved {
+			last = driver.Node{}
+		} else {
 			last = v.Blocker
 			if granted || e.first(ctx) {
 				break
