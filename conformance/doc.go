@@ -1,5 +1,5 @@
 // Package conformance checks a driver against the contract of package
-// coord/driver, rule by rule.
+// coord/driver, rule by rule, and the recipes on top of it against theirs.
 //
 // A driver author describes the store with a [Harness] and calls [Run] in a
 // test:
@@ -12,9 +12,9 @@
 //		})
 //	}
 //
-// Each rule is a subtest named by its ID, and each of its cases one below it:
-// go test -run 'TestConformance/S1/frozen_up'. Outside of tests, [Check] does
-// the same and returns a [Report].
+// Each rule is a subtest named by the harness and its ID, and each of its cases one
+// below it: go test -run 'TestConformance/etcd/S1/frozen_up'. Outside of tests,
+// [Check] does the same and returns a [Report].
 //
 // # What a result says
 //

@@ -10,7 +10,8 @@ import (
 type Rule struct {
 	// ID is the rule's short name, as "S1".
 	ID string
-	// Text is the rule's sentence, as in the documentation of coord/driver.
+	// Text is the rule's sentence, as in the documentation of coord/driver, or, for
+	// the rules of recipes, in doc/recipes.md.
 	Text string
 	// Cases check the rule, each on its own: in a namespace of its own and
 	// beside the others. A rule passes if all of its cases do; so a rule that

@@ -75,7 +75,9 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 }
 
 // Session returns the session that the client's recipes share, and opens one
-// if there is none or the last was lost. ctx bounds the opening.
+// if there is none or the last was lost. ctx bounds the opening; if the store cannot
+// be reached for as long as the client's TTL, it fails sooner, with an error that Is
+// ErrUnavailable or ErrUncertain.
 //
 // A lost session is never revived: what was held on it stays lost, and only
 // what is acquired later uses the new one.

@@ -68,7 +68,8 @@ type Config struct {
 	Owner Owner `json:"owner,omitzero" yaml:"owner,omitempty"`
 
 	// Logger receives what an operator may want to know: sessions opened and
-	// lost at info and warn, retries at debug. The default is silence.
+	// lost, and what election.Run and Semaphore.SetLimit do in the background, at
+	// info and warn, retries at debug. The default is silence.
 	Logger *zap.Logger `json:"-" yaml:"-"`
 
 	// Mux finds the driver for the scheme. The default is driver.DefaultMux,
@@ -83,8 +84,10 @@ func Open(ctx context.Context, url string) (*Client, error) {
 
 // Open connects to the store. ctx bounds the connecting and not the client.
 // What is wrong in the configuration is an error that Is ErrInvalid and lists
-// what is valid. An unreachable store may show only at the first use: whoever
-// wants to know at the start calls Client.Session.
+// what is valid; a capability of Require that the store lacks is one that Is
+// ErrUnsupported. An unreachable store, and a TTL that only its servers can judge,
+// may show only at the first use: whoever wants to know at the start calls
+// Client.Session.
 func (c Config) Open(ctx context.Context) (*Client, error) {
 	c, opener, target, err := c.resolve()
 	if err != nil {

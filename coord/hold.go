@@ -65,7 +65,8 @@ func (h *Hold) Context() context.Context { return &h.ctx }
 // Token is the fencing token: it rises strictly from grant to grant of one
 // lock, for ever, with gaps. A resource that is given the token with every write, and
 // refuses any lower than the highest it has seen, is safe even from a holder
-// that was paused and does not yet know that it has lost the lock.
+// that was paused and does not yet know that it has lost the lock. What a token
+// says of a thing that several hold at a time is in the recipe's documentation.
 func (h *Hold) Token() uint64 { return h.token }
 
 // Done is closed when the hold ends: Context().Done().

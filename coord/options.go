@@ -12,7 +12,8 @@ type RecipeOptions struct {
 // WithSession makes a recipe use s, which the caller opened and closes, and
 // not the session that the client shares. The loss of one is then not the loss
 // of the other; and once s is over, the recipe fails rather than going on with
-// another session.
+// another session. s is of the recipe's client, or every call is an error that Is
+// ErrInvalid.
 func WithSession(s *Session) RecipeOption {
 	return func(o *RecipeOptions) { o.Session = s }
 }

@@ -7,9 +7,9 @@ import (
 
 // MaxData is the most bytes of data a node carries, on every store. The limit
 // is one everywhere so that a program that works on one store works on all: it
-// is what fits, together with a queue of a hundred such nodes, into the
-// smallest message limit of the stores (ZooKeeper's 1 MiB, Consul's 512 KiB a
-// transaction) with Base64 and headers counted in.
+// is what fits, with Base64 and headers counted in and several to a message, into
+// the smallest message limit of the stores (ZooKeeper's 1 MiB, Consul's 512 KiB a
+// transaction).
 const MaxData = 48 << 10
 
 // Conn is a connection to one namespace of a store. Every directory it is

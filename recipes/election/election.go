@@ -44,7 +44,10 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Electio
 // returns at once with its error, and the candidate's place is given up in the
 // background. A session that is lost meanwhile is an error that Is
 // coord.ErrSessionLost, a place that somebody removed from the store one that Is
-// coord.ErrRemoved; calling Campaign again joins at the end of the line.
+// coord.ErrRemoved; calling Campaign again joins at the end of the line. Who
+// cannot join because the store is out of reach for the client's TTL gets an error
+// that Is coord.ErrUnavailable or coord.ErrUncertain; who stands in line waits on, for
+// as long as the session lives.
 //
 // When Campaign returns a leadership, Leader and Observe show it to whoever asks.
 //

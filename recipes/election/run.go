@@ -49,8 +49,8 @@ const (
 //
 // Run stops when ctx ends, as soon as fn has returned: the error then Is ctx's
 // error, and fn's if that is another. It also returns what campaigning again does
-// not mend: an error that Is coord.ErrClosed, coord.ErrDenied or
-// coord.ErrInvalid, and the loss of a session that was given by
+// not mend: an error that Is coord.ErrClosed, coord.ErrDenied, coord.ErrInvalid or
+// coord.ErrUnsupported, and the loss of a session that was given by
 // coord.WithSession. Every other failure, as a store that cannot be reached for
 // hours, it answers with another campaign after a pause.
 //

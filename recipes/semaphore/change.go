@@ -26,8 +26,8 @@ import (
 // the change up again when its session was lost or somebody has removed it. It
 // stops when it is closed, or when it sees that another limit was set later.
 // (With coord.WithSession the change ends with that session.) Then the limit is
-// what it would be without the change: that of New, if nobody keeps another. So it
-// is for the moment until a lost change is up again, and while the client is cut
+// what it would be without the change: that of New, if nobody keeps another. The
+// same holds until a change that was lost is up again, and while the client is cut
 // off for longer than its session lives. Nobody else carries a change on, whoever
 // has seen it: make it from a process that stays, until all are configured with
 // the new limit. Several may set the same limit, and it lasts as long as one of

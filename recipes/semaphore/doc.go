@@ -70,6 +70,12 @@
 // one watch of the line. Who comes in under a raised limit that it did not know of
 // writes once more, in the background. Nobody else pays for it.
 //
+// # Tokens
+//
+// Tokens tell grants apart and put them in order. As several hold at a time, a
+// resource cannot refuse a token merely because it has seen a greater one, as it
+// would with a lock's.
+//
 // # No re-entry
 //
 // Each Acquire takes permits of its own, also under the context of a Held. Who

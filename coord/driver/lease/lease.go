@@ -136,7 +136,8 @@ func (l *Lease) Deadline() time.Time {
 	return l.deadline
 }
 
-// End ends the lease for the reason given. Only the first reason counts.
+// End ends the lease for the reason given, which is not nil. Only the first reason
+// counts.
 func (l *Lease) End(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
