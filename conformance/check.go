@@ -21,9 +21,10 @@ type Options struct {
 	OnResult func(Result)
 }
 
-// Check checks the driver of a harness against the contract, and the recipes over it
-// against their promises, and returns the results. It needs no testing.T. The error says what is wrong with the
-// harness; that rules are broken is not an error but in the Report.
+// Check checks the driver of a harness against the contract, and the recipes over
+// it against their promises, and returns the results. It needs no testing.T. The
+// error says what is wrong with the harness; that rules are broken is not an error
+// but in the Report.
 //
 // ctx bounds the whole run: when it ends, what was not checked is NotVerified.
 func Check(ctx context.Context, h Harness, o Options) (Report, error) {

@@ -80,11 +80,11 @@
 // "etcdctl get --prefix <namespace>/" shows the lines as they stand; the order
 // is that of the creation revision (-w json). "etcdctl lease timetolive --keys
 // <session>" shows what a session holds, and "etcdctl lease revoke <session>"
-// takes it away: the program learns of it by a node that it watches, or else by the
-// next renewal, within a third of the TTL. Deleting a node's key takes that node's place in line, or its
-// lock, away. Writing over a node's key by hand has the same effect, and leaves
-// a key that does not vanish by itself. A role needs read and write permission
-// for the prefix <namespace>/.
+// takes it away: the program learns of it by a node that it watches, or else by
+// the next renewal, within a third of the TTL. Deleting a node's key takes that
+// node's place in line, or its lock, away. Writing over a node's key by hand has
+// the same effect, and leaves a key that does not vanish by itself. A role needs
+// read and write permission for the prefix <namespace>/.
 //
 // # Settings that are safe
 //

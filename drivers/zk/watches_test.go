@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	gozk "github.com/go-zookeeper/zk"
+
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -176,6 +178,25 @@ func TestDeletedInTheGap(t *testing.T) {
 		pendingStill(t, waits[i])
 		must(t, f.admin.Delete(nodes[i].Key, -1))
 		must(t, receive(t, "the wait", waits[i]))
+	}
+}
+
+// A server that has no node, and had not come as far as where the node was seen, does
+// not prove that it is gone; also if another answer has told of a later time since.
+func TestNotThereYet(t *testing.T) {
+	h := newWatches(new(link))
+	const seen = 100
+	h.link.saw(seen + 10)
+	v := &watch{path: "/d/n"}
+	w := &wait{result: make(chan outcome, 1)}
+	w.targets = []*target{{wait: w, path: v.path, seen: seen}}
+	v.targets = w.targets
+	h.all[v.path] = v
+	if again, doubt := h.armedOrNot(v, sighting{at: seen - 1, err: gozk.ErrNoNode}); !again || doubt != seen || w.told {
+		t.Errorf("ask again: %t, for %d; told: %t", again, doubt, w.told)
+	}
+	if again, _ := h.armedOrNot(v, sighting{at: seen, err: gozk.ErrNoNode}); again || !w.told {
+		t.Errorf("ask again: %t; told: %t", again, w.told)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/internal/recipetest"
 )
 
 // sentry is a client of a store where it pays to look ahead. What it asks the store
@@ -17,17 +18,24 @@ type sentry struct {
 	*client
 	looks  atomic.Int64 // at the line, whatever part of it
 	waited atomic.Int64 // for how many nodes, the last time
-	lie    bool         // WaitAny says that the one before the blocker has gone
-	lies   atomic.Int64 // how often it did
+
+	// either, if it is not nil, is what a wait for either returns.
+	either  func() (int, error)
+	eithers atomic.Int64 // how often it was called
 }
 
 // sentry opens a client which has just let go of the lock.
 func (w *world) sentry() *sentry {
 	s := &sentry{}
-	p := w.ProcessOver(func(conn driver.Conn) driver.Conn { return aheadConn{conn, s} })
-	s.client = &client{p, queue.New(p.Client, "line", "l", queue.OneByOne, nil).ByName(), w}
+	p := w.ProcessOver(func(conn driver.Conn) driver.Conn { return aheadConn{recipetest.Ahead(conn), s} })
+	s.client = &client{p, s.value(p), w}
 	s.release(s.acquire(queue.Request{}))
 	return s
+}
+
+// value is a value of the lock. Several of one name are one lock.
+func (*sentry) value(p *recipetest.Process) *queue.Queue {
+	return queue.New(p.Client, "line", "l", queue.OneByOne, nil).ByName()
 }
 
 func (s *sentry) release(e *queue.Entry, h *coord.Hold) {
@@ -56,7 +64,7 @@ func (s *sentry) queueUp() *turn {
 	ctx, cancel := context.WithCancel(s.w.Ctx)
 	t := &turn{sentry: s, cancel: cancel}
 	t.outcome = s.w.begin(func() (err error) {
-		t.entry, err = s.Acquire(ctx, queue.Request{})
+		t.entry, err = s.value(s.Process).Acquire(ctx, queue.Request{})
 		return err
 	})
 	s.looks.Store(0)
@@ -85,10 +93,6 @@ type aheadConn struct {
 }
 
 func (c aheadConn) Unwrap() any { return c.Conn }
-
-func (c aheadConn) Caps() driver.Caps {
-	return (c.Conn.Caps() | driver.CapWaitAhead) &^ (driver.CapWaitBoth | driver.CapWaitFirst)
-}
 
 func (c aheadConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 	s, err := c.Conn.OpenSession(ctx, ttl)
@@ -119,9 +123,9 @@ func (s aheadSession) WaitDelete(ctx context.Context, n driver.Node) error {
 
 func (s aheadSession) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
 	s.s.waited.Store(int64(len(nodes)))
-	if s.s.lie && len(nodes) == 3 {
-		s.s.lies.Add(1)
-		return 1, nil
+	if s.s.either != nil && len(nodes) == 3 {
+		s.s.eithers.Add(1)
+		return s.s.either()
 	}
 	return s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
 }
@@ -173,50 +177,65 @@ func TestAheadGivesUp(t *testing.T) {
 	})
 }
 
-// Who is evicted while it waits for either is told why, and is not granted by what
-// goes ahead of it; those behind it are not misled.
-func TestAheadRemoved(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
-		e, h := a.acquire(queue.Request{})
-		second, third, fourth := b.queueUp(), c.queueUp(), d.queueUp()
-		w.Remove(w.Nodes(4)[2].Key)
-		w.Settle()
-		err, over := third.outcome()
-		if !over {
-			t.Fatal("the evicted waiter still waits")
-		}
-		w.Is(err, coord.ErrRemoved)
-		second.waits()
-		fourth.waits()
-		a.release(e, h)
-		second.holds()
-		fourth.waits()
-		w.OK(second.entry.Leave(w.Ctx))
-		fourth.holds()
-		w.OK(fourth.entry.Leave(w.Ctx))
-	})
+// Who is evicted, or loses its session, while it waits for either is told why, and is
+// not granted by what goes ahead of it; those behind it are not misled.
+func TestAheadLost(t *testing.T) {
+	for why, lose := range map[error]func(*world, driver.Node){
+		coord.ErrRemoved:     func(w *world, n driver.Node) { w.Remove(n.Key) },
+		coord.ErrSessionLost: func(w *world, n driver.Node) { w.Store.Expire(n.Session) },
+	} {
+		t.Run(why.Error(), func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
+				e, h := a.acquire(queue.Request{})
+				second, third, fourth := b.queueUp(), c.queueUp(), d.queueUp()
+				lose(w, w.Nodes(4)[2])
+				second.waits()
+				fourth.waits()
+				time.Sleep(ttl)
+				err, over := third.outcome()
+				if !over {
+					t.Fatal("it still waits")
+				}
+				w.Is(err, why)
+				a.release(e, h)
+				second.holds()
+				fourth.waits()
+				w.OK(second.entry.Leave(w.Ctx))
+				fourth.holds()
+				w.OK(fourth.entry.Leave(w.Ctx))
+			})
+		})
+	}
 }
 
 // A store that says of what it lists that it has gone is asked once and not again and
-// again, and is not believed.
-func TestAheadOnLyingDriver(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b, c := w.sentry(), w.sentry(), w.sentry()
-		c.lie = true
-		e, h := a.acquire(queue.Request{})
-		second, third := b.queueUp(), c.queueUp()
-		third.waits()
-		if n := c.lies.Load(); n != 1 {
-			t.Errorf("it was asked %d times; want once", n)
-		}
-		a.release(e, h)
-		second.holds()
-		third.waits()
-		w.OK(second.entry.Leave(w.Ctx))
-		third.holds()
-		w.OK(third.entry.Leave(w.Ctx))
-	})
+// again, and is not believed. And what cannot be waited for need not be: the blocker is
+// waited for alone.
+func TestAheadIsNotNeeded(t *testing.T) {
+	for name, either := range map[string]func() (int, error){
+		"told of what stands":   func() (int, error) { return 1, nil },
+		"not allowed to see it": func() (int, error) { return 0, driver.ErrDenied },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b, c := w.sentry(), w.sentry(), w.sentry()
+				c.either = either
+				e, h := a.acquire(queue.Request{})
+				second, third := b.queueUp(), c.queueUp()
+				third.waits()
+				if n := c.eithers.Load(); n != 1 {
+					t.Errorf("it was asked %d times; want once", n)
+				}
+				a.release(e, h)
+				second.holds()
+				third.waits()
+				w.OK(second.entry.Leave(w.Ctx))
+				third.holds()
+				w.OK(third.entry.Leave(w.Ctx))
+			})
+		})
+	}
 }
 
 // Who waits for either when the whole line is removed is told so, and holds nothing.
@@ -235,32 +254,6 @@ func TestAheadDirRemoved(t *testing.T) {
 			}
 			w.Is(err, coord.ErrRemoved)
 		}
-	})
-}
-
-// Who loses its session while it waits for either is told so, and its going misleads
-// nobody.
-func TestAheadSessionLost(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b, c, d := w.sentry(), w.sentry(), w.sentry(), w.sentry()
-		e, h := a.acquire(queue.Request{})
-		second, third, fourth := b.queueUp(), c.queueUp(), d.queueUp()
-		w.Store.Expire(w.Nodes(4)[2].Session)
-		w.Settle()
-		second.waits()
-		fourth.waits()
-		time.Sleep(ttl)
-		err, over := third.outcome()
-		if !over {
-			t.Fatal("who has no session still waits")
-		}
-		w.Is(err, coord.ErrSessionLost)
-		a.release(e, h)
-		second.holds()
-		fourth.waits()
-		w.OK(second.entry.Leave(w.Ctx))
-		fourth.holds()
-		w.OK(fourth.entry.Leave(w.Ctx))
 	})
 }
 
@@ -302,12 +295,7 @@ func TestHurry(t *testing.T) {
 		if n := a.waited.Load(); n != 3 {
 			t.Errorf("who comes back at once waits for %d nodes; want 3", n)
 		}
-		// Several values of one name are one lock.
-		a.Queue = queue.New(a.Client, "line", "l", queue.OneByOne, nil).ByName()
-		a.waited.Store(0)
-		fifth := a.queueUp()
-		fifth.waits()
-		for _, turn := range []*turn{second, third, fourth, fifth} {
+		for _, turn := range []*turn{second, third, fourth} {
 			turn.holds()
 			w.OK(turn.entry.Leave(w.Ctx))
 		}

@@ -26,7 +26,7 @@ type Entry struct {
 	place   *place // that it stands in; nil: its own
 	gateOf  *Entry // whose gate it is; nil: nobody's
 	waited  bool   // for its grant; set before anybody else has the entry
-	hurried bool   // it joined right after a release of this process
+	hurried bool   // it joined right after a release by its session
 
 	// granted: this entry has held. Those behind it who see it gone know then
 	// that nothing is left ahead of it.
