@@ -1,10 +1,11 @@
 package consul
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func TestKindsOfErrors(t *testing.T) {
 		{500, "rpc error making call: EOF", driver.ErrUncertain, driver.ErrUnavailable},
 		{400, "Bad request: Invalid query parameter", nil, nil},
 		{413, "Request body too large", nil, nil},
+		{302, "Found", driver.ErrUnavailable, driver.ErrUnavailable},
 	}
 	for _, tt := range tests {
 		c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
@@ -54,16 +56,12 @@ func TestKindsOfErrors(t *testing.T) {
 
 // An agent that has only just started does not know its own node yet.
 func TestMissingNodeRegistration(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := openOn(t, defaultTiming, posing(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = w.Write([]byte("Missing node registration"))
 	}))
-	defer server.Close()
-	c, err := open(within(t), driver.Target{Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Namespace: "ns"})
-	must(t, err)
-	_, err = c.OpenSession(within(t), time.Minute)
+	_, err := c.OpenSession(within(t), time.Minute)
 	wantIs(t, err, driver.ErrUnavailable)
-	must(t, c.Close())
 }
 
 // What is refused for a reason that nobody knows has not deleted anything, and not
@@ -86,4 +84,66 @@ func TestRefusedForNoReason(t *testing.T) {
 	wantIs(t, s.Delete(within(t), n), driver.ErrUnavailable)
 	_, err := s.Update(within(t), n, nil)
 	wantIs(t, err, driver.ErrUnavailable)
+}
+
+// Somebody between the program and its agent shows it a page of his own, or sends it to
+// one: that is no renewal, and nothing was deleted or ended by it.
+func TestPageIsNoAnswer(t *testing.T) {
+	page := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<html>It is true that you should log in.</html>"))
+	}
+	for what, answer := range map[string]http.HandlerFunc{
+		"shown":   func(w http.ResponseWriter, _ *http.Request) { page(w) },
+		"sent to": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/page", http.StatusFound) },
+	} {
+		var away atomic.Bool
+		s := fakeSession(t, openOn(t, defaultTiming, posing(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/page":
+				t.Error("the redirect was followed")
+			case away.Load():
+				answer(w, r)
+			case r.URL.Path == "/v1/session/create":
+				_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
+			case r.URL.Path == "/v1/session/renew/"+someSession:
+				_, _ = w.Write([]byte(`[{"ID":"` + someSession + `"}]`))
+			}
+		})))
+		must(t, s.renew(within(t)))
+		away.Store(true)
+		n := driver.Node{Dir: "d", ID: "0", Session: s.id, Key: s.conn.node("d", s.id, "0"), Seq: 7, Token: 7, Version: 7}
+		for _, call := range []struct {
+			name string
+			err  error
+		}{{"renew", s.renew(within(t))}, {"delete", s.Delete(within(t), n)}, {"close", s.Close(within(t))}} {
+			if call.err == nil || !driver.Transient(call.err) {
+				t.Errorf("%s, %s a page: the error is %v", call.name, what, call.err)
+			}
+		}
+	}
+}
+
+// Nor is what says that it is JSON a renewal, if it is not of this session.
+func TestPageIsNoRenewal(t *testing.T) {
+	for _, page := range []string{"<html>please log in</html>", "true", "[]", `[{"ID":"another"}]`, ""} {
+		c := fake(t, defaultTiming, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) })
+		if err := fakeSession(t, c).renew(within(t)); err == nil {
+			t.Errorf("%q is taken for a renewal", page)
+		}
+	}
+}
+
+// Somebody between the program and its agent knows nothing of our keys: that is not to
+// say that there are none.
+func TestStrangersNotFoundIsNoAnswer(t *testing.T) {
+	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
+	s := fakeSession(t, c)
+	_, err := c.List(within(t), "d")
+	wantIs(t, err, driver.ErrUnavailable)
+	_, err = c.get(within(t), s.op("get", "k"), "k")
+	wantIs(t, err, driver.ErrUnavailable)
+	ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
+	defer cancel()
+	wantIs(t, s.WaitDelete(ctx, waitedFor("0", 100)), context.DeadlineExceeded)
 }

@@ -136,10 +136,21 @@ func (c *conn) failure(ctx, attempt context.Context, o op, sent bool, err error)
 // get reads a key. It is nil if there is none.
 func (c *conn) get(ctx context.Context, o op, key string) (kv *api.KVPair, err error) {
 	err = c.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
-		kv, _, err = a.KV().Get(key, consistently(ctx))
-		return err
+		var meta *api.QueryMeta
+		kv, meta, err = a.KV().Get(key, consistently(ctx))
+		return answered(meta, err)
 	})
 	return kv, err
+}
+
+// answered says of a read that has succeeded if it was no agent that has answered.
+// Theirs always tell of an index, also with the status of what does not exist, which
+// would be believed of anybody between here and there.
+func answered(meta *api.QueryMeta, err error) error {
+	if err == nil && meta.LastIndex == 0 {
+		return errNoAgent
+	}
+	return err
 }
 
 // list reads all keys that begin with a prefix.
@@ -160,7 +171,7 @@ func (c *conn) listAs(ctx context.Context, o op, prefix string, q api.QueryOptio
 // those who have no token: they are told when they read a single key.
 func listAll(a *agent, prefix string, q *api.QueryOptions) (api.KVPairs, *api.QueryMeta, error) {
 	kvs, meta, err := a.KV().List(prefix, q)
-	switch {
+	switch err = answered(meta, err); {
 	case err != nil:
 		return nil, nil, err
 	case meta.ResultsFilteredByACLs:

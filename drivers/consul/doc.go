@@ -30,6 +30,9 @@
 // request was sent before and arrives later is refused. The fence exists only
 // after something had to be fenced off. Update and Delete ask for the index of
 // the key's last change, so neither touches a later node of that name.
+// An Update sets the key's flags as well, to that index: without them, to write the
+// same data again would be no change to Consul, and what asked for the index before
+// would still find it.
 //
 // Waits are blocking queries. All that wait for a key in a process share one,
 // and so do all that wait in one directory if they are many: a directory takes

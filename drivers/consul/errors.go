@@ -38,6 +38,9 @@ const errTTL = "Invalid Session TTL"
 // other requests have one of their own.
 var denials = []string{"Permission denied", "ACL not found"}
 
+// errNoAgent is an answer with the right status that no agent gives.
+var errNoAgent = errors.New("somebody else than an agent has answered")
+
 // kindOf sorts an error into the kinds of package driver. sent says whether the
 // request may have reached an agent, and write whether it changes something.
 func kindOf(err error, sent, write bool) error {
@@ -49,6 +52,8 @@ func kindOf(err error, sent, write bool) error {
 			return driver.ErrDenied
 		case code == http.StatusTooManyRequests, containsAny(answer.Body, refusals):
 			return driver.ErrUnavailable
+		case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
+			return driver.ErrUnavailable // somebody in between sends us elsewhere
 		case code < http.StatusInternalServerError, containsAny(answer.Body, rejections):
 			return nil // understood and rejected; no use in trying again
 		}

@@ -22,7 +22,7 @@ import (
 // sessions, which succeed.
 func fake(t *testing.T, timing timing, serve http.HandlerFunc) *conn {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return openOn(t, timing, posing(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/v1/session/create":
 			_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
@@ -32,10 +32,24 @@ func fake(t *testing.T, timing timing, serve http.HandlerFunc) *conn {
 			serve(w, r)
 		}
 	}))
+}
+
+// posing serves requests by a function, and says of its answers that they are JSON, as
+// agents do.
+func posing(t *testing.T, serve http.HandlerFunc) (host string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		serve(w, r)
+	}))
 	t.Cleanup(server.Close)
-	c, err := openWith(within(t), driver.Target{
-		Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Namespace: "ns", Logger: zaptest.NewLogger(t),
-	}, timing)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// openOn connects to a host until the test is over.
+func openOn(t *testing.T, timing timing, host string) *conn {
+	t.Helper()
+	c, err := openWith(within(t), driver.Target{Hosts: []string{host}, Namespace: "ns", Logger: zaptest.NewLogger(t)}, timing)
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Close()) })
 	return c

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"maps"
 	"strconv"
 	"sync"
 )
@@ -17,12 +18,12 @@ type fence struct {
 	mu    sync.Mutex
 	stood uint64 // where it was last seen; 0: it did not exist
 
-	// doubtful are the slots of which a request that asks for the present
-	// position may still be on its way: one to make the node, which would come
-	// back to life after it was deleted, or one to abandon it, which would
-	// remove a node made in the meantime. So the fence has to be moved before
-	// such a slot is used again.
-	doubtful map[slot]struct{}
+	// doubtful are the slots of which a request may still be on its way, with the
+	// last position that one has asked for: one to make the node, which would come
+	// back to life after it was deleted, or one to abandon it, which would remove a
+	// node made in the meantime. So the fence has to be moved from there before such
+	// a slot is used again.
+	doubtful map[slot]uint64
 
 	// deleted: somebody has deleted the fence, and requests from the session's
 	// beginning would find it as they ask for it. It has to be made again
@@ -46,17 +47,18 @@ func (f *fence) position(of slot) (stood uint64, move bool) {
 func (f *fence) doubt(of slot, stood uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if stood != f.stood { // moved since: the request comes too late
+	if stood < f.stood { // moved since: the request comes too late
 		return
 	}
 	if f.doubtful == nil {
-		f.doubtful = make(map[slot]struct{})
+		f.doubtful = make(map[slot]uint64)
 	}
-	f.doubtful[of] = struct{}{}
+	f.doubtful[of] = max(f.doubtful[of], stood)
 }
 
 // saw takes note of a position. Replies overtake each other, so an older one
-// does not count.
+// does not count. That the fence is gone settles no doubt: by the time of this reply
+// it may stand again, made by another call.
 func (f *fence) saw(stands uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +67,7 @@ func (f *fence) saw(stands uint64) {
 		f.stood, f.deleted = 0, true
 	case stands > f.stood:
 		f.stood, f.deleted = stands, false
-		clear(f.doubtful)
+		maps.DeleteFunc(f.doubtful, func(_ slot, asked uint64) bool { return asked < stands })
 	}
 }
 

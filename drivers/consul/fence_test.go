@@ -31,6 +31,16 @@ func TestFence(t *testing.T) {
 	want("seen so again", a, 0, true)
 	f.saw(12)
 	want("made again", a, 12, false)
+	f.doubt(a, 12)
+	f.saw(0)
+	f.doubt(b, 12)
+	want("a late reply: another call has made it again", a, 0, true)
+	f.saw(12)
+	want("where it stands", a, 12, true)
+	want("where it stands", b, 12, true)
+	f.saw(15)
+	want("moved on", a, 15, false)
+	want("moved on", b, 15, false)
 }
 
 func TestMarksDiffer(t *testing.T) {

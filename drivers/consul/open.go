@@ -102,7 +102,11 @@ func granted(text string) string {
 func (c *conn) destroy(ctx context.Context, id string, limit time.Duration) error {
 	o := op{name: "destroy session", key: id, write: true, limit: limit, life: c.ctx}
 	return c.do(ctx, o, func(ctx context.Context, a *agent) error {
-		_, err := a.Session().Destroy(id, new(api.WriteOptions).WithContext(ctx))
+		done := false
+		_, err := a.Raw().Write("/v1/session/destroy/"+id, nil, &done, new(api.WriteOptions).WithContext(ctx))
+		if err == nil && !done {
+			err = errNoAgent
+		}
 		return err
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -184,7 +183,7 @@ func TestCapsAgreeWithTheInterfaces(t *testing.T) {
 func TestEnterpriseParameters(t *testing.T) {
 	var got atomic.Pointer[api.TxnOps]
 	var query atomic.Value
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	host := posing(t, func(w http.ResponseWriter, r *http.Request) {
 		query.Store(r.URL.Query().Encode())
 		switch {
 		case r.URL.Path == "/v1/session/create":
@@ -197,10 +196,9 @@ func TestEnterpriseParameters(t *testing.T) {
 		default:
 			_, _ = w.Write([]byte("true"))
 		}
-	}))
-	defer server.Close()
+	})
 	c, err := opener(t).Open(context.Background(), driver.Target{
-		Hosts: []string{strings.TrimPrefix(server.URL, "http://")}, Namespace: "ns",
+		Hosts: []string{host}, Namespace: "ns",
 		Params: map[string]string{"consul_namespace": "team", "partition": "part", "datacenter": "dc2"},
 	})
 	must(t, err)

@@ -56,7 +56,7 @@ func (q *query) once(ask asked) (found answer, ok bool, err error) {
 		defer stop()
 	}
 	meta, err := ask(a, opts.WithContext(ctx))
-	if err == nil {
+	if err = answered(meta, err); err == nil {
 		q.pause = 0
 		found.at = meta.LastIndex
 		return found, true, nil

@@ -65,7 +65,11 @@ func (s *session) Err() error { return s.lease.Err() }
 func (s *session) renew(ctx context.Context) error {
 	o := s.renewal()
 	err := s.conn.do(ctx, o, func(ctx context.Context, a *agent) error {
-		_, err := a.Raw().Write("/v1/session/renew/"+s.id, nil, nil, new(api.WriteOptions).WithContext(ctx))
+		var renewed []api.SessionEntry
+		_, err := a.Raw().Write("/v1/session/renew/"+s.id, nil, &renewed, new(api.WriteOptions).WithContext(ctx))
+		if err == nil && (len(renewed) != 1 || renewed[0].ID != s.id) {
+			err = errNoAgent
+		}
 		return err
 	})
 	if !hasStatus(err, http.StatusNotFound) {

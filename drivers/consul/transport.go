@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,12 +119,20 @@ func keeping(ctx context.Context) context.Context {
 	return context.WithValue(ctx, keepingKey{}, true)
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. An agent's answer is JSON. A page that
+// somebody in between has made would else be read as what was asked for: package api
+// takes a deletion for done if the word "true" is anywhere in it.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	by := t.Transport
 	if req.Context().Value(keepingKey{}) != nil {
-		return t.keeper.RoundTrip(req)
+		by = t.keeper
 	}
-	return t.Transport.RoundTrip(req)
+	resp, err := by.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusOK && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		_ = resp.Body.Close() // of no interest
+		return nil, errNoAgent
+	}
+	return resp, err
 }
 
 func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -160,8 +169,15 @@ func (t *transport) refresh() {
 	}
 }
 
-// client returns an HTTP client on the transport.
-func (t *transport) client() *http.Client { return &http.Client{Transport: t} }
+// client returns an HTTP client on the transport. It follows no redirect: no agent
+// sends one, and whoever does would be asked to read what was to be written, and his
+// page be taken for the answer.
+func (t *transport) client() *http.Client {
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
 
 // close closes every connection. Requests under way fail.
 func (t *transport) close() {

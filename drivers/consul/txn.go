@@ -108,9 +108,12 @@ func lock(key, session string, value []byte) *api.KVTxnOp {
 	return &api.KVTxnOp{Verb: api.KVLock, Key: key, Session: session, Value: value}
 }
 
-// replace sets a key that was last changed at an index. Who holds it stays.
+// replace sets a key that was last changed at an index. Who holds it stays. The store
+// takes it for no change if nothing of the key is another, and leaves the index: then
+// an earlier request that asked for the same index, and comes late, would be carried
+// out. So the flags, which nobody reads, say which one was replaced.
 func replace(key string, index uint64, value []byte) *api.KVTxnOp {
-	return &api.KVTxnOp{Verb: api.KVCAS, Key: key, Index: index, Value: value}
+	return &api.KVTxnOp{Verb: api.KVCAS, Key: key, Index: index, Value: value, Flags: index}
 }
 
 // removeSame deletes a key that was last changed at an index, or is gone.
