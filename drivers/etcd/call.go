@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -21,6 +25,11 @@ type op struct {
 	write     bool            // it changes something in the store
 	limit     time.Duration   // of each attempt
 	life      context.Context // of the session, or else of the connection: calls end with it
+}
+
+var callOptions = []grpc.CallOption{
+	grpc.WaitForReady(true),                // in case that the connection is lost just now
+	grpc.MaxCallRecvMsgSize(math.MaxInt32), // a directory may well exceed gRPC's 4 MiB
 }
 
 // do makes one attempt of a request. It returns within moments of the end of
@@ -37,32 +46,59 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...gr
 	if ctx.Err() != nil { // nothing is sent, so nothing has to be cleared up
 		return failed(o, driver.ErrUnavailable, driver.ContextError(ctx))
 	}
-	// A member that is cut off from the others is to say so at once, instead
-	// of waiting for a majority that it cannot reach.
-	attempt, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), o.limit)
+	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if c.others {
+		// A member that is cut off from the others is to say so at once, instead
+		// of waiting for a majority that it cannot reach. Where the URL names one
+		// host the next attempt would go there as well.
+		attempt = clientv3.WithRequireLeader(attempt)
+	}
+	timed := c.limits.begin(o.limit, cancel)
+	defer c.limits.end(timed)
 	stop := context.AfterFunc(o.life, cancel)
 	defer stop()
 	if !c.reach(attempt) {
 		return c.unreached(ctx, o)
 	}
-	err := request(attempt,
-		grpc.WaitForReady(true),                // in case that the connection is lost just now
-		grpc.MaxCallRecvMsgSize(math.MaxInt32)) // a directory may well exceed gRPC's 4 MiB
-	switch {
-	case err == nil:
+	// A request that writes is sent once: of the first of two, which may land after the
+	// second was answered, nobody would ever hear. Package clientv3 takes an end that
+	// the ctx has not called for, as when a stream is reset, for that of an attempt of
+	// its own, and a program's interceptors may try again what has failed. With the
+	// ctx they have no more to try.
+	var cut atomic.Bool
+	once := grpc.OnFinish(func(err error) {
+		if attempt.Err() == nil && kindOf(err, o.write) == driver.ErrUncertain {
+			cut.Store(true)
+			cancel()
+		}
+	})
+	err := request(attempt, append(slices.Clip(callOptions), once)...)
+	if err == nil {
 		return nil
+	}
+	if due, ok := ctx.Deadline(); ok && !time.Now().Before(due) {
+		<-ctx.Done() // the server knows the deadline too, and may say so before ctx does
+	}
+	switch {
 	case ctx.Err() != nil && o.write:
 		return failed(o, driver.ErrUncertain, driver.ContextError(ctx))
 	case ctx.Err() != nil:
 		return failed(o, nil, driver.ContextError(ctx))
 	case c.ctx.Err() != nil, c.clientClosed():
 		return failed(o, driver.ErrClosed, nil)
-	case attempt.Err() != nil:
+	case attempt.Err() != nil && !cut.Load() && isOver(err):
 		return failed(o, kindOf(err, o.write), fmt.Errorf("no answer within %v", o.limit))
 	default:
 		return failed(o, kindOf(err, o.write), cause(err))
 	}
+}
+
+// isOver reports whether err says that the call was ended, and nothing of the
+// server's.
+func isOver(err error) bool {
+	code := status.Code(err)
+	return code == codes.Canceled || code == codes.DeadlineExceeded
 }
 
 // reach waits until there is a connection, and reports false if ctx ended

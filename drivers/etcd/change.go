@@ -57,12 +57,12 @@ func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease in
 	if raise {
 		return true, s.raiseFence(ctx, o, fence)
 	}
-	fenceKey := s.conn.keyspace.fence(s.id)
+	key := []byte(n.Key)
 	// A put without the lease would set the node free from its session.
 	resp, err := s.txn(ctx, o, s.conn.dir(n.Dir), data, &pb.TxnRequest{
-		Compare: []*pb.Compare{ifCreated(n.Key, int64(n.Token)), ifBound(n.Key, lease), ifModified(fenceKey, fence)},
-		Success: []*pb.RequestOp{put(n.Key, data, lease)},
-		Failure: []*pb.RequestOp{get(fenceKey), get(n.Key)},
+		Compare: []*pb.Compare{ifCreated(key, int64(n.Token)), ifBound(key, lease), ifModified(s.fenceKey, fence)},
+		Success: []*pb.RequestOp{put(key, data, lease)},
+		Failure: []*pb.RequestOp{get(s.fenceKey), get(key)},
 	})
 	switch {
 	case errors.Is(err, driver.ErrUncertain):
@@ -82,14 +82,42 @@ func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease in
 
 // Delete implements driver.Session.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
+	dir := s.conn.dir(n.Dir)
 	return s.live(func() error {
-		resp, err := s.txn(ctx, s.change("delete", n.Key), s.conn.dir(n.Dir), nil, &pb.TxnRequest{
-			Compare: []*pb.Compare{ifCreated(n.Key, int64(n.Token))},
-			Success: []*pb.RequestOp{remove(n.Key)},
-		})
-		if err == nil && resp.Succeeded {
-			s.conn.feeds.deleted(s.conn.dir(n.Dir), n.Key, uint64(resp.Header.Revision))
+		revision, err := s.delete(ctx, s.change("delete", n.Key), dir, n)
+		if revision > 0 {
+			s.conn.feeds.deleted(dir, n.Key, uint64(revision))
 		}
 		return err
 	})
+}
+
+// delete returns the revision at which the node was deleted; 0 if it was gone. By
+// itself, and of a node that this session has made, it is no transaction: see names.
+func (s *session) delete(ctx context.Context, o op, dir span, n driver.Node) (revision int64, err error) {
+	slot, key := dir.node(s.name, n.ID), []byte(n.Key)
+	byKey := false
+	if s.conn.direct {
+		s.conn.sharing.Alone(func() {
+			if byKey = s.names.deleting(slot, n); byKey {
+				revision, err = s.conn.delete(ctx, o, key)
+				s.names.deleted(slot, n, err)
+			}
+		})
+	}
+	if byKey {
+		return revision, err
+	}
+	resp, err := s.txn(ctx, o, dir, nil, &pb.TxnRequest{
+		Compare: []*pb.Compare{ifCreated(key, int64(n.Token))},
+		Success: []*pb.RequestOp{remove(key)},
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.names.gone(slot, n)
+	if !resp.Succeeded {
+		return 0, nil
+	}
+	return resp.Header.Revision, nil
 }

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -63,17 +62,6 @@ func TestOnlyTheVeryNodeIsChanged(t *testing.T) {
 	if len(nodes) != 1 || !nodes[0].Same(second) || string(nodes[0].Data) != "0" {
 		t.Errorf("listed %+v; want %+v", nodes, second)
 	}
-}
-
-func TestLateDeleteSparesTheNextNode(t *testing.T) {
-	f := start(t)
-	s := f.open(time.Minute)
-	first := f.create(s, "d", "0")
-	land := f.abort(func(ctx context.Context) error { return s.Delete(ctx, first) })
-	must(t, s.Delete(within(t), first))
-	f.create(s, "d", "0")
-	wantRefused(t, land)
-	f.wantKeys("d", 1)
 }
 
 // A key that somebody has written over is bound to nothing: no list holds it,

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -124,7 +125,7 @@ func (s *stand) openLink(ctx context.Context, namespace string) (driver.Conn, co
 		return nil, nil, err
 	}
 	c := newConn(client, namespace, nil, defaultTiming)
-	c.release = client.Close
+	c.direct, c.release = true, client.Close
 	return c, l, nil
 }
 
@@ -133,10 +134,10 @@ type gatedLink struct {
 	*netfault.Group
 
 	mu   sync.Mutex
-	next func(land func(context.Context) error) // takes the next transaction; nil: none is to be held
+	next func(land func(context.Context) error) // takes the next change; nil: none is to be held
 }
 
-// hold keeps the next transaction. Its sender sees silence; release lets it
+// hold keeps the next change. Its sender sees silence; release lets it
 // land, whether anybody still waits for it or not, and returns when it has.
 func (l *gatedLink) hold() (release func()) {
 	l.mu.Lock()
@@ -169,11 +170,10 @@ func (l *gatedLink) intercept(ctx context.Context, method string, req, reply any
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	l.mu.Lock()
 	next := l.next
-	if next != nil && strings.HasSuffix(method, "/Txn") {
+	if name := path.Base(method); next != nil && (name == "Txn" || name == "DeleteRange") {
 		l.next = nil
-		next(func(ctx context.Context) error {
-			return invoke(ctx, method, req, new(pb.TxnResponse), cc)
-		})
+		answer := reflect.New(reflect.TypeOf(reply).Elem()).Interface() // the sender's own is not to be touched any more
+		next(func(ctx context.Context) error { return invoke(ctx, method, req, answer, cc) })
 		l.mu.Unlock()
 		<-ctx.Done()
 		return ctx.Err()

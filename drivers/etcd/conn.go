@@ -31,7 +31,9 @@ type Options struct {
 //
 // The caller closes the connection, which does not close the client, and then
 // the client. Wrappers that were put around the client's KV, Watcher or Lease
-// are not used. The package comment says how the client should be configured.
+// are not used. Interceptors must not send a second request before the first has
+// failed; after that the driver sees to it that they send no other. The package
+// comment says how the client should be configured.
 func New(client *clientv3.Client, namespace string, opts *Options) (driver.Conn, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -70,6 +72,12 @@ type conn struct {
 	leases  pb.LeaseClient
 	feeds   *feeds
 	sharing *batch.Group[*member]
+	limits  *limits
+
+	// direct: the client is the driver's own, and a request that it is given is sent
+	// once. Another may have interceptors that do what they like.
+	direct  bool
+	others  bool         // there may be other members to go to
 	release func() error // closes the client if it is ours; may be nil
 
 	ctx     context.Context // ends with the connection
@@ -99,6 +107,8 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 		channel:  channel,
 		kv:       pb.NewKVClient(channel),
 		leases:   pb.NewLeaseClient(channel),
+		others:   true,
+		limits:   newLimits(),
 		leaving:  make(chan struct{}),
 		left:     make(chan struct{}),
 		sessions: make(map[*session]struct{}),
@@ -166,6 +176,7 @@ func (c *conn) Close() error {
 	<-revoked
 	c.running.Wait()
 	c.sharing.Close()
+	c.limits.close()
 	var err error
 	if c.release != nil {
 		err = c.release()

@@ -36,7 +36,7 @@ func TestRoundTrips(t *testing.T) {
 		_, err := s.Update(within(t), n, nil)
 		must(t, err)
 	}), sent{"Txn": 1})
-	wantSent(t, "delete", f.tap.during(func() { must(t, s.Delete(within(t), n)) }), sent{"Txn": 1})
+	wantSent(t, "delete", f.tap.during(func() { must(t, s.Delete(within(t), n)) }), sent{"DeleteRange": 1})
 	wantSent(t, "list", f.tap.during(func() {
 		_, err := s.List(within(t), "d")
 		must(t, err)

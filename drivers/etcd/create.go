@@ -50,18 +50,24 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	if raise {
 		return n, nil, true, s.raiseFence(ctx, o, fence)
 	}
-	c := s.conn
-	key, fenceKey := c.node(dir, s.id, id), c.keyspace.fence(s.id)
+	c, within := s.conn, s.conn.dir(dir)
+	slot := within.node(s.name, id)
+	key, former := s.names.next(slot)
+	raw := []byte(key)
 	req := &pb.TxnRequest{
-		Compare: []*pb.Compare{ifCreated(key, 0), ifModified(fenceKey, fence)},
-		Success: []*pb.RequestOp{put(key, data, s.id)},
-		Failure: []*pb.RequestOp{get(fenceKey), get(key)},
+		Compare: []*pb.Compare{ifCreated(raw, 0), ifModified(s.fenceKey, fence)},
+		Success: []*pb.RequestOp{put(raw, data, s.id)},
+		Failure: []*pb.RequestOp{get(s.fenceKey), get(raw)},
+	}
+	if former != "" {
+		req.Success = append(req.Success, remove([]byte(former)))
 	}
 	if list {
-		req.Success = append(req.Success, getAll(c.dir(dir)))
-		req.Failure = append(req.Failure, getAll(c.dir(dir)))
+		line := getAll(within)
+		req.Success = append(req.Success, line)
+		req.Failure = append(req.Failure, line)
 	}
-	resp, err := s.txn(ctx, o, c.dir(dir), data, req)
+	resp, err := s.txn(ctx, o, within, data, req)
 	if err != nil {
 		if errors.Is(err, driver.ErrUncertain) {
 			// The request may land at any time: also when the next Create of
@@ -74,14 +80,15 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	revision := resp.Header.Revision
 	if list {
 		all = c.nodes(dir, found(resp, len(resp.Responses)-1), revision)
-		c.feeds.listed(c.dir(dir), all, s.ID(), uint64(revision))
+		c.feeds.listed(within, all, s.name, uint64(revision))
 	}
 	if resp.Succeeded {
+		s.names.made(slot, uint64(revision))
 		return driver.Node{
 			Dir:     dir,
 			ID:      id,
 			Key:     key,
-			Session: s.ID(),
+			Session: s.name,
 			Seq:     uint64(revision),
 			Token:   uint64(revision),
 			Version: uint64(revision),
@@ -94,6 +101,7 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 			return n, nil, false, failed(o, nil, fmt.Errorf("key %s is bound to lease %x and not to this session's: "+
 				"somebody else has written it", key, kv.Lease))
 		}
+		s.names.made(slot, n.Token)
 		return n, all, false, nil
 	}
 	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
@@ -104,21 +112,27 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 // comes too late. That holds for a delayed Abandon as well.
 func (s *session) Abandon(ctx context.Context, dir, id string) error {
 	o := s.change("abandon", dir)
-	key, fenceKey := s.conn.node(dir, s.id, id), s.conn.keyspace.fence(s.id)
+	slot := s.conn.dir(dir).node(s.name, id)
 	return s.bound(func() error {
 		for {
 			fence, _ := s.fence.position()
-			resp, err := s.conn.txn(ctx, o, &pb.TxnRequest{
-				Compare: []*pb.Compare{ifModified(fenceKey, fence)},
-				Success: []*pb.RequestOp{put(fenceKey, nil, s.id), remove(key)},
-				Failure: []*pb.RequestOp{get(fenceKey)},
-			})
+			key, former := s.names.current(slot)
+			req := &pb.TxnRequest{
+				Compare: []*pb.Compare{ifModified(s.fenceKey, fence)},
+				Success: []*pb.RequestOp{put(s.fenceKey, nil, s.id), remove([]byte(key))},
+				Failure: []*pb.RequestOp{get(s.fenceKey)},
+			}
+			if former != "" {
+				req.Success = append(req.Success, remove([]byte(former)))
+			}
+			resp, err := s.conn.txn(ctx, o, req)
 			if err != nil {
 				s.fence.pending(fence)
 				return err
 			}
 			if resp.Succeeded {
 				s.fence.saw(resp.Header.Revision)
+				s.names.abandoned(slot)
 				return nil
 			}
 			if err := s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision()); err != nil {
@@ -130,11 +144,10 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 
 // raiseFence moves the fence from where it stands.
 func (s *session) raiseFence(ctx context.Context, o op, fence int64) error {
-	key := s.conn.keyspace.fence(s.id)
 	resp, err := s.conn.txn(ctx, o, &pb.TxnRequest{
-		Compare: []*pb.Compare{ifModified(key, fence)},
-		Success: []*pb.RequestOp{put(key, nil, s.id)},
-		Failure: []*pb.RequestOp{get(key)},
+		Compare: []*pb.Compare{ifModified(s.fenceKey, fence)},
+		Success: []*pb.RequestOp{put(s.fenceKey, nil, s.id)},
+		Failure: []*pb.RequestOp{get(s.fenceKey)},
 	})
 	switch {
 	case err != nil:

@@ -9,8 +9,9 @@
 //
 // A session is a lease, a node is a key bound to it:
 //
-//	<namespace>/<directory>/<lease>-<id>   a node
-//	<namespace>/.fence/<lease>             a session's fence
+//	<namespace>/<directory>/<lease>-<id>                a node
+//	<namespace>/<directory>/<lease>-<id>.<generation>   a node of a slot whose name was given up
+//	<namespace>/.fence/<lease>                          a session's fence
 //
 // The lease is written as sixteen hexadecimal digits and is the session's ID. A
 // key counts as a node only if it is bound to the lease that its name tells;
@@ -23,6 +24,13 @@
 // fence, and whatever request was sent before and arrives later is refused. So
 // does the next change after a request whose reply was lost, and so an update
 // asks for the fence as well. The fence exists only once it was moved.
+//
+// A node that its session has made is deleted by its key alone, which costs the
+// server less than a transaction that asks for the node's revision. What such a
+// deletion could hit when it comes late is a later node of the same name; so after
+// one of unknown outcome the name is not used again, and the slot goes on with the
+// next generation. With a client of the program's own, whose interceptors the driver
+// does not know, every deletion is a transaction.
 //
 // Waits share one watch for each directory, of deletions only, and all watches
 // of a connection share a stream. Where a session has few of many nodes, most of
@@ -91,7 +99,10 @@
 // etcd grants whole seconds, and no less than one and a half election timeouts
 // (2 s by default). A session outlives a change of the leader if the TTL is
 // well above the time it takes; 10 s and more is sensible. Clusters of three
-// or five survive the loss of a member; list all members in the URL.
+// or five survive the loss of a member. List all members in the URL: with one host
+// a member that has lost the others is waited for, up to a third of the TTL, as the
+// driver knows of nowhere else to go. Between client and server there must be nothing
+// that sends a request again of its own accord, as some proxies can.
 //
 // A connection of Open tests a link that is silent for 10 s and tries again
 // soon when a connection is lost. For a client of your own set the same:

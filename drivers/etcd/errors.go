@@ -17,7 +17,7 @@ const store = "etcd"
 // it checks for them before it proposes anything, and while it applies it
 // leaves the store as it was.
 var refusals = []error{
-	rpctypes.ErrNoLeader,                   // asked for with every request, see conn.do
+	rpctypes.ErrNoLeader,                   // asked for where there are other members, see conn.do
 	rpctypes.ErrTooManyRequests,            // the backlog is full
 	rpctypes.ErrNoSpace,                    // the quota is used up
 	rpctypes.ErrGRPCNotSupportedForLearner, // the balancer picks learners too

@@ -14,7 +14,7 @@ type fence struct {
 	mu    sync.Mutex
 	stood int64 // where it was last seen; 0: it did not exist
 
-	// unsettled is the position that a Create, Update or Abandon of unknown
+	// unsettled is the last position that a Create, Update or Abandon of unknown
 	// outcome asks for. While the fence stands there that request may still
 	// come: it would make a node that nobody knows of any more, bring back data
 	// that was replaced, or remove what was created in the meantime. So before
@@ -32,7 +32,7 @@ func newFence() *fence { return &fence{unsettled: settled} }
 func (f *fence) position() (stood int64, move bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.stood, f.stood == f.unsettled
+	return f.stood, f.stood <= f.unsettled
 }
 
 // pending takes note of a request of unknown outcome that asks for the fence to
@@ -46,12 +46,13 @@ func (f *fence) pending(stood int64) {
 // saw takes note of a position. Replies overtake each other, so an older one
 // does not count, with one exception: if the fence is gone, somebody has
 // deleted it, and it stands again where requests from the session's beginning
-// ask for it to stand. Then it has to be moved as well.
+// ask for it to stand. Then it has to be moved as well. What is unsettled stays so:
+// by the time of this reply the fence may stand again, made by another call.
 func (f *fence) saw(stands int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if stands == 0 {
-		f.stood, f.unsettled = 0, 0
+		f.stood, f.unsettled = 0, max(f.unsettled, 0)
 		return
 	}
 	f.stood = max(f.stood, stands)

@@ -30,4 +30,12 @@ func TestFence(t *testing.T) {
 	wantPosition(t, f, 0, true)
 	f.saw(12)
 	wantPosition(t, f, 12, false)
+
+	f.pending(12)
+	f.saw(0) // a late reply: it is deleted, another call has made it again, at 12
+	wantPosition(t, f, 0, true)
+	f.saw(12)
+	wantPosition(t, f, 12, true)
+	f.saw(15)
+	wantPosition(t, f, 15, false)
 }

@@ -79,6 +79,7 @@ func startOn(t testing.TB, config, admin clientv3.Config, timing timing) *fixtur
 	f := &fixture{t: t, tap: newTap(), admin: newClient(t, admin)}
 	client := newClient(t, config, f.tap.options()...)
 	f.conn = newConn(client, namespace(t), zaptest.NewLogger(t), timing)
+	f.conn.direct = true // the tap sends nothing twice
 	t.Cleanup(func() {
 		if err := f.conn.Close(); err != nil {
 			t.Errorf("close: %v", err)

@@ -14,8 +14,9 @@ import (
 
 // keyspace is the part of the store below one namespace:
 //
-//	<namespace>/<dir>/<lease>-<id>   a node
-//	<namespace>/.fence/<lease>       a session's fence, see fence
+//	<namespace>/<dir>/<lease>-<id>                a node
+//	<namespace>/<dir>/<lease>-<id>.<generation>   likewise, see names
+//	<namespace>/.fence/<lease>                    a session's fence, see fence
 //
 // A lease is written as sixteen hexadecimal digits, as etcdctl shows it with
 // leading zeros. Names are used again and again: every dead name under a
@@ -42,8 +43,34 @@ func parseLease(s string) (lease int64, ok bool) {
 	return lease, err == nil && lease > 0
 }
 
+// node is a node's key of the first generation.
 func (k keyspace) node(dir string, lease int64, id string) string {
-	return string(k) + "/" + dir + "/" + formatLease(lease) + "-" + id
+	return k.dir(dir).node(formatLease(lease), id)
+}
+
+// node is the key of a node in a directory.
+func (s span) node(session, id string) string { return s.from + session + "-" + id }
+
+// generationMark comes before the number of a generation, which the first has not.
+const generationMark = "."
+
+// keyOf is the key of a generation of a slot, of which the first's is given.
+func keyOf(first string, generation int) string {
+	if generation == 0 {
+		return first
+	}
+	return first + generationMark + strconv.Itoa(generation)
+}
+
+// cutGeneration parts what follows the session in a node's key. It takes nothing that
+// keyOf does not make: each node has one name.
+func cutGeneration(s string) (id string, ok bool) {
+	id, generation, later := strings.Cut(s, generationMark)
+	if !later {
+		return id, true
+	}
+	n, err := strconv.Atoi(generation)
+	return id, err == nil && n > 0 && generation == strconv.Itoa(n)
 }
 
 func (k keyspace) fence(lease int64) string {
@@ -89,7 +116,10 @@ func (k keyspace) asNode(dir string, kv *mvccpb.KeyValue, seen int64) (driver.No
 	}
 	session, id, _ := strings.Cut(name, "-")
 	lease, ok := parseLease(session)
-	if !ok || lease != kv.Lease || !driver.ValidID(id) {
+	if !ok || lease != kv.Lease {
+		return driver.Node{}, false
+	}
+	if id, ok = cutGeneration(id); !ok || !driver.ValidID(id) {
 		return driver.Node{}, false
 	}
 	return driver.Node{

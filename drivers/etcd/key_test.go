@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"strings"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -24,6 +25,16 @@ func TestOnlyKeysOfTheDriversMakingAreNodes(t *testing.T) {
 		{"ns/d/0000000000000000-0", 0, false},
 		{"ns/d/7ad0000000000bcd-", lease, false},
 		{"ns/d/7ad0000000000bcd", lease, false},
+		{"ns/d/7ad0000000000bcd-0.1", lease, true}, // of a later generation
+		{"ns/d/7ad0000000000bcd-Slot12.305", lease, true},
+		{"ns/d/7ad0000000000bcd-0.0", lease, false}, // not as keyOf writes it
+		{"ns/d/7ad0000000000bcd-0.01", lease, false},
+		{"ns/d/7ad0000000000bcd-0.-1", lease, false},
+		{"ns/d/7ad0000000000bcd-0.+1", lease, false},
+		{"ns/d/7ad0000000000bcd-0.x", lease, false},
+		{"ns/d/7ad0000000000bcd-0.", lease, false},
+		{"ns/d/7ad0000000000bcd-0.1.1", lease, false},
+		{"ns/d/7ad0000000000bcd-.1", lease, false},
 		{"ns/d/7ad0000000000bcd-0-1", lease, false},
 		{"ns/d/7ad0000000000bcd-0/x", lease, false},
 		{"ns/d/x/7ad0000000000bcd-0", lease, false},
@@ -36,7 +47,8 @@ func TestOnlyKeysOfTheDriversMakingAreNodes(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s bound to %x: node is %v; want %v", tt.key, tt.lease, got, tt.want)
 		}
-		if got && (k.node("d", lease, n.ID) != tt.key || n.Session != formatLease(lease) || n.Seq != 7 || n.Token != 7 || n.Version != 9) {
+		first, _, _ := strings.Cut(tt.key, generationMark)
+		if got && (k.node("d", lease, n.ID) != first || n.Key != tt.key || n.Session != formatLease(lease) || n.Seq != 7 || n.Token != 7 || n.Version != 9) {
 			t.Errorf("%s became %+v", tt.key, n)
 		}
 	}

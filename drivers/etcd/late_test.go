@@ -15,11 +15,11 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// loseReply has the next transaction applied and its reply lost.
+// loseReply has the next change applied and its reply lost.
 func (f *fixture) loseReply() {
 	f.tap.intercept(func(c call) error {
 		err := c.pass(c.ctx)
-		if c.method == "Txn" {
+		if c.changes() {
 			f.tap.intercept(nil)
 			return status.Error(codes.Unavailable, "reply lost by the test")
 		}
@@ -27,31 +27,40 @@ func (f *fixture) loseReply() {
 	})
 }
 
-// hold holds the next transaction back: its caller gets no answer, and it
-// arrives when land is called, which returns what the store said to it.
-func (f *fixture) hold() (held <-chan struct{}, land func() (*pb.TxnResponse, error)) {
-	var req *pb.TxnRequest
+// landing has a request arrive that was held back, and reports whether the store
+// has done anything.
+type landing func() (done bool, err error)
+
+// hold holds the next change back: its caller gets no answer, and it arrives when
+// land is called.
+func (f *fixture) hold() (held <-chan struct{}, land landing) {
+	var req any
 	hold := make(chan struct{})
 	f.tap.intercept(func(c call) error {
-		r, ok := c.req.(*pb.TxnRequest)
-		if !ok {
+		if !c.changes() {
 			return c.pass(c.ctx)
 		}
 		f.tap.intercept(nil)
-		req = r
+		req = c.req
 		close(hold)
 		<-c.ctx.Done()
 		return status.FromContextError(c.ctx.Err()).Err()
 	})
-	return hold, func() (*pb.TxnResponse, error) {
+	return hold, func() (bool, error) {
 		<-hold
-		return pb.NewKVClient(f.admin.ActiveConnection()).Txn(within(f.t), req)
+		kv := pb.NewKVClient(f.admin.ActiveConnection())
+		if deletion, ok := req.(*pb.DeleteRangeRequest); ok {
+			resp, err := kv.DeleteRange(within(f.t), deletion)
+			return resp.GetDeleted() > 0, err
+		}
+		resp, err := kv.Txn(within(f.t), req.(*pb.TxnRequest))
+		return resp.GetSucceeded(), err
 	}
 }
 
-// abort makes a call whose transaction is held back, and whose caller then goes
+// abort makes a call whose change is held back, and whose caller then goes
 // away.
-func (f *fixture) abort(do func(ctx context.Context) error) (land func() (*pb.TxnResponse, error)) {
+func (f *fixture) abort(do func(ctx context.Context) error) landing {
 	f.t.Helper()
 	held, land := f.hold()
 	ctx, cancel := context.WithCancel(within(f.t))
@@ -64,11 +73,11 @@ func (f *fixture) abort(do func(ctx context.Context) error) (land func() (*pb.Tx
 }
 
 // wantRefused fails if a late request has changed anything.
-func wantRefused(t *testing.T, land func() (*pb.TxnResponse, error)) {
+func wantRefused(t *testing.T, land landing) {
 	t.Helper()
-	resp, err := land()
+	done, err := land()
 	must(t, err)
-	if resp.Succeeded {
+	if done {
 		t.Fatal("the late request was carried out")
 	}
 }

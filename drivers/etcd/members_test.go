@@ -18,6 +18,7 @@ func atFirstOn(t *testing.T, etcd *testserver.Etcd, member int, timing timing) (
 	f = &fixture{t: t, tap: newTap(), admin: newClient(t, etcd.ClientConfig())}
 	client := newClient(t, config, f.tap.options()...)
 	f.conn = newConn(client, namespace(t), nil, timing)
+	f.conn.direct = true
 	t.Cleanup(func() {
 		must(t, f.conn.Close())
 		f.wantEmpty()

@@ -139,6 +139,7 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 		return nil, failed(o, kind, cause(err))
 	}
 	c := newConn(client, t.Namespace, t.Logger, defaultTiming)
+	c.direct, c.others = true, len(t.Hosts) > 1
 	c.release = func() error {
 		defer cancel()
 		if err := client.Close(); err != nil && !errors.Is(err, context.Canceled) {

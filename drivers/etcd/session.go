@@ -16,13 +16,16 @@ import (
 // session implements driver.Session, driver.CreateLister, driver.AnyWaiter and
 // driver.FirstTeller on a lease.
 type session struct {
-	conn    *conn
-	id      int64
-	ttl     time.Duration
-	lease   *lease.Lease
-	renewal *renewal
-	fence   *fence
-	revoked atomic.Bool // the store has confirmed that the lease is gone
+	conn     *conn
+	id       int64
+	name     string // id as etcdctl shows it
+	ttl      time.Duration
+	lease    *lease.Lease
+	renewal  *renewal
+	fence    *fence
+	fenceKey []byte
+	names    *names
+	revoked  atomic.Bool // the store has confirmed that the lease is gone
 
 	ctx    context.Context // ends with the session
 	cancel context.CancelFunc
@@ -36,15 +39,18 @@ var (
 // newSession makes the session of a lease that was granted for ttl by a request
 // sent at the time given.
 func newSession(c *conn, id int64, ttl time.Duration, sent time.Time) *session {
-	s := &session{conn: c, id: id, ttl: ttl, fence: newFence()}
+	s := &session{
+		conn: c, id: id, name: formatLease(id), ttl: ttl,
+		fence: newFence(), fenceKey: []byte(c.keyspace.fence(id)), names: newNames(),
+	}
 	s.ctx, s.cancel = context.WithCancel(c.ctx)
 	s.renewal = newRenewal(s.ctx, c.leases, id)
-	s.lease = lease.Keep(lease.Config{Store: store, Session: formatLease(id), TTL: ttl, Sent: sent, Renew: s.renew})
+	s.lease = lease.Keep(lease.Config{Store: store, Session: s.name, TTL: ttl, Sent: sent, Renew: s.renew})
 	return s
 }
 
 // ID implements driver.Session: the lease as etcdctl shows it.
-func (s *session) ID() string { return formatLease(s.id) }
+func (s *session) ID() string { return s.name }
 
 // TTL implements driver.Session.
 func (s *session) TTL() time.Duration { return s.ttl }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/status"
 
@@ -200,7 +199,7 @@ func TestWhoGivesUpWhileItsTransactionIsUnderWay(t *testing.T) {
 	s := f.open(time.Minute)
 	ctx, cancel := context.WithCancel(within(t))
 	data := []byte("data")
-	var land func() (*pb.TxnResponse, error)
+	var land landing
 	outcomes := f.rush(func() {
 		var held <-chan struct{}
 		held, land = f.hold()

@@ -26,6 +26,9 @@ type call struct {
 	pass   func(ctx context.Context) error // sends it and waits for the reply
 }
 
+// changes reports whether the call is a change of nodes.
+func (c call) changes() bool { return c.method == "Txn" || c.method == "DeleteRange" }
+
 func newTap() *tap { return &tap{count: make(map[string]int)} }
 
 func (t *tap) options() []grpc.DialOption {

@@ -12,45 +12,45 @@ import (
 // the same, but hides the error of a call behind that of its ctx, and takes no
 // options for a call.
 
-func ifModified(key string, revision int64) *pb.Compare {
+func ifModified(key []byte, revision int64) *pb.Compare {
 	return &pb.Compare{
 		Target:      pb.Compare_MOD,
-		Key:         []byte(key),
+		Key:         key,
 		TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
 	}
 }
 
 // ifCreated with revision 0 says that the key does not exist.
-func ifCreated(key string, revision int64) *pb.Compare {
+func ifCreated(key []byte, revision int64) *pb.Compare {
 	return &pb.Compare{
 		Target:      pb.Compare_CREATE,
-		Key:         []byte(key),
+		Key:         key,
 		TargetUnion: &pb.Compare_CreateRevision{CreateRevision: revision},
 	}
 }
 
-func ifBound(key string, lease int64) *pb.Compare {
+func ifBound(key []byte, lease int64) *pb.Compare {
 	return &pb.Compare{
 		Target:      pb.Compare_LEASE,
-		Key:         []byte(key),
+		Key:         key,
 		TargetUnion: &pb.Compare_Lease{Lease: lease},
 	}
 }
 
-func put(key string, value []byte, lease int64) *pb.RequestOp {
+func put(key []byte, value []byte, lease int64) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
-		RequestPut: &pb.PutRequest{Key: []byte(key), Value: value, Lease: lease},
+		RequestPut: &pb.PutRequest{Key: key, Value: value, Lease: lease},
 	}}
 }
 
-func remove(key string) *pb.RequestOp {
+func remove(key []byte) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{
-		RequestDeleteRange: &pb.DeleteRangeRequest{Key: []byte(key)},
+		RequestDeleteRange: &pb.DeleteRangeRequest{Key: key},
 	}}
 }
 
-func get(key string) *pb.RequestOp {
-	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: []byte(key)}}}
+func get(key []byte) *pb.RequestOp {
+	return &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}}
 }
 
 func getAll(s span) *pb.RequestOp {
@@ -88,4 +88,16 @@ func (c *conn) read(ctx context.Context, o op, req *pb.RangeRequest) (resp *pb.R
 		return err
 	})
 	return resp, err
+}
+
+// delete deletes a key, and returns at which revision; 0 if there was none.
+func (c *conn) delete(ctx context.Context, o op, key []byte) (revision int64, err error) {
+	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
+		resp, err := c.kv.DeleteRange(ctx, &pb.DeleteRangeRequest{Key: key}, opts...)
+		if resp.GetDeleted() > 0 {
+			revision = resp.Header.Revision
+		}
+		return err
+	})
+	return revision, err
 }
