@@ -251,7 +251,8 @@ func revokesLeader(t poll) {
 		t.Fatalf("asked to step down: %v", err)
 	}
 	t.resign(l)
-	if !t.within(t.patience(), asked) || err != nil {
+	t.Trial.join("Revoke, when the leader has resigned", asked)
+	if err != nil {
 		t.Fatalf("Revoke, when the leader has resigned: %s", errorOf(err))
 	}
 }

@@ -223,7 +223,8 @@ func observingEnds(t poll) {
 	first, second := t.follow(ctx, c), t.follow(t.ctx, c)
 	t.shown([]*follower{first, second}, "v")
 	cancel()
-	if !t.within(t.patience(), first.over) || !errors.Is(first.err, context.Canceled) {
+	t.Trial.join("Observe", first.over)
+	if !errors.Is(first.err, context.Canceled) {
 		t.Fatalf("Observe ended with %s; want its ctx's error", errorOf(first.err))
 	}
 	for one, err := range t.open(c, name).Observe(t.ctx) {
@@ -235,7 +236,8 @@ func observingEnds(t poll) {
 	if err := c.Close(t.ctx); err != nil {
 		t.Fatalf("Close: %v", err)
 	}
-	if !t.within(t.patience(), second.over) || !errors.Is(second.err, coord.ErrClosed) {
+	t.Trial.join("Observe", second.over)
+	if !errors.Is(second.err, coord.ErrClosed) {
 		t.Fatalf("Observe ended with %s; want ErrClosed", errorOf(second.err))
 	}
 	t.resign(l)

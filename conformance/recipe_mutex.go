@@ -97,6 +97,8 @@ func excludes(t *Trial, open func() *coord.Client, disturb func(round int)) {
 	}
 	for _, one := range all {
 		if !t.within(t.h.Timeout, one) {
+			mu.Lock() // the others are still at it
+			defer mu.Unlock()
 			t.Fatalf("not everybody was served: %d of %d", count, clients*goroutines*rounds)
 		}
 	}

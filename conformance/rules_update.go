@@ -58,6 +58,7 @@ func updateRules() []Rule {
 				{Name: "request late", Needs: NeedLink, Check: updatesRace},
 				{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: updateOvertaken},
 				{Name: "several overtaken", Needs: NeedLink | NeedHold, Check: updatesOvertaken},
+				{Name: "overtaken by the same again", Needs: NeedLink | NeedHold, Check: updateOvertakenBySame},
 			},
 		},
 	}
@@ -286,4 +287,17 @@ func updatesOvertaken(t *Trial) {
 	releaseSecond()
 	releaseFirst()
 	t.settles(func() error { return errors.Join(t.is(n, "new")(), t.is(m, "new")()) })
+}
+
+// updateOvertakenBySame gives up an Update and has the data of before written again.
+// A store may not count that as a change.
+func updateOvertakenBySame(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Update(s, t.Create(s, dir, "0"), []byte("kept")...)
+	release := t.h.Hold(l)
+	t.giveUpUpdate(s, n, "given up")
+	t.Update(s, n, []byte("kept")...)
+	release()
+	t.settles(t.is(n, "kept"))
 }
