@@ -15,33 +15,37 @@ import (
 // its modification revision. Once it was moved, what was sent before does
 // nothing any more, however late it arrives.
 type fence struct {
-	mu    sync.Mutex
-	stood uint64 // where it was last seen; 0: it does not exist
-	doubt bool   // a request that asks for this position may still be on its way
+	mu      sync.Mutex
+	stood   uint64 // where it was last seen; 0: it does not exist
+	doubt   bool   // requests that ask for doubted, or for less, may still be on their way
+	doubted uint64
 }
 
 func (f *fence) position() (stood uint64, doubt bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.stood, f.doubt
+	return f.stood, f.doubt && f.stood <= f.doubted
 }
 
-// pending takes note of a request of unknown outcome.
-func (f *fence) pending(at uint64) {
+// pending takes note of a request of unknown outcome, and where it asks for the
+// fence to stand.
+func (f *fence) pending(asked uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.doubt = f.doubt || at == f.stood
+	f.doubt, f.doubted = true, max(f.doubted, asked)
 }
 
-// saw takes note of a position. Replies overtake each other, so an older one
-// does not count; 0 says that somebody has deleted the fence.
-func (f *fence) saw(at uint64) {
+// saw takes note of what a request has found that asked for a position. Replies
+// overtake each other, so an older one does not count. If the fence is gone where
+// one was asked for, somebody has deleted it, and it is to be made again; what was
+// doubted before stays so, as another call may have made it meanwhile.
+func (f *fence) saw(asked, at uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case at > f.stood:
-		f.stood, f.doubt = at, false
-	case at == 0 && f.stood > 0:
+		f.stood = at
+	case at == 0 && asked > 0:
 		f.stood, f.doubt = 0, true
 	}
 }
@@ -70,7 +74,7 @@ func (s *session) fenced(ctx context.Context, o op, r slated.Request) (slated.Re
 			return reply, err
 		}
 		kv, _ := one(reply.Got[len(reply.Got)-1], key)
-		s.fence.saw(kv.Modified)
+		s.fence.saw(at, kv.Modified)
 		if !doubt && (reply.OK || kv.Modified == at) {
 			return reply, nil
 		}
