@@ -55,8 +55,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	case err != nil:
 		return 2 // what is wrong was printed
-	case flags.NArg() > 0 || *workers < 2 || *rounds < 1 || *ttl < 0:
-		fmt.Fprintln(stderr, "quickstart: want at least 2 workers, 1 round, a positive TTL, and nothing but flags; see -help")
+	case flags.NArg() > 0:
+		fmt.Fprintf(stderr, "quickstart: %q: want nothing but flags; the store's URL goes with -store; see -help\n", flags.Arg(0))
+		return 2
+	case *workers < 2 || *rounds < 1 || *ttl < 0:
+		fmt.Fprintln(stderr, "quickstart: want at least 2 workers, 1 round and a positive TTL; see -help")
 		return 2
 	}
 	if *ttl == 0 {

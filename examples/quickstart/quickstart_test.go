@@ -210,7 +210,7 @@ func TestWrongUse(t *testing.T) {
 		{"no TTL", "positive TTL", "-ttl -1s"},
 		{"nobody to contend with", "2 workers", "-workers 1"},
 		{"no rounds", "1 round", "-rounds 0"},
-		{"no flag", "nothing but flags", "mem://"},
+		{"no flag", "goes with -store", "mem://"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := execute(t, t.Context(), io.Discard, strings.Fields(c.args)...)
