@@ -89,7 +89,11 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 		v.rehearse(ctx, c)
 	}
 	for pair := range pairs {
-		for _, p := range players {
+		order := slices.Clone(players)
+		if pair%2 == 1 { // nobody always comes after the same one
+			slices.Reverse(order)
+		}
+		for _, p := range order {
 			// Who did not end in time once need not be asked again.
 			if p.err != nil || slices.ContainsFunc(p.turns, func(s contest.Sample) bool { return s.Partial }) {
 				continue
