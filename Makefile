@@ -50,7 +50,7 @@ soak: servers
 	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/... ./internal/storetest
 
 ## bench: coordkit beside the locks of the stores' own clients, on one server and
-## on three; writes bench/results, and takes somewhat over an hour
+## on three; writes bench/results, and takes about an hour and a half
 bench: servers
 	@for s in etcd zk consul; do (cd bench && $(GO) run . -stores $$s -pairs 3 -out results/$$s) || exit 1; done
 	cd bench && $(GO) run . -members 3 -pairs 3 -out results/three

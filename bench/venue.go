@@ -40,7 +40,7 @@ func (v *venue) warmUp(ctx context.Context) error {
 func (v *venue) rehearse(ctx context.Context, c work.Case) {
 	length := lengthOf(v.plan.short)
 	length.Measured, length.Waiters = length.Warm, work.Short.Waiters
-	if floor := v.floor(); c.For(floor) {
+	if floor := v.floor(); floor.Has(c.Kind) {
 		_, _ = c.Run(ctx, v.turn(floor, c.Name+"-rehearsal", length))
 	}
 }
@@ -65,7 +65,8 @@ func (v *venue) turn(side contest.Side, name string, length work.Length) work.Tu
 
 // contest has all sides do a case, in turns.
 func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
-	out := report.Contest{Store: v.Name, Members: v.members, Case: c.Name, About: c.About, Unit: c.Unit, Less: c.Less}
+	out := report.Contest{Store: v.Name, Members: v.members, Case: c.Name, About: c.About, Unit: c.Unit, Less: c.Less,
+		Unasked: make(map[string]string)}
 	type player struct {
 		contest.Side
 		turns []contest.Sample
@@ -75,17 +76,19 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 	for _, s := range v.sides {
 		switch {
 		case !begins(s.Name, v.plan.sides):
-		case c.For(s):
-			players = append(players, &player{Side: s})
-		default:
+		case !s.Has(c.Kind):
 			out.Absent = append(out.Absent, s.Name)
+		case c.Unasked(s) != "":
+			out.Unasked[s.Name] = c.Unasked(s)
+		default:
+			players = append(players, &player{Side: s})
 		}
 	}
 	length, pairs := lengthOf(v.plan.short), v.plan.pairs
 	if c.Once {
 		pairs = 1
 	}
-	if !c.Once {
+	if !c.Once && !c.Cold {
 		v.rehearse(ctx, c)
 	}
 	for pair := range pairs {
@@ -112,7 +115,7 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 		e := report.Summarize(c, p.Name, p.turns)
 		if p.err != nil {
 			e.Error = p.err.Error()
-		} else if c.Counts && !e.Partial && v.plan.counts(c) {
+		} else if c.Counts && v.plan.counts(c) {
 			v.count(ctx, c, p.Side, &e)
 		}
 		out.Entries = append(out.Entries, e)

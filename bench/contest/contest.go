@@ -18,6 +18,11 @@ const Ours = "coordkit"
 // locks.
 const Floor = "floor"
 
+// Failover is the name of the foreign case in which as many leaders as there are
+// clients are killed, and of which the sample's latencies are those of the elections
+// of their successors.
+const Failover = "failover"
+
 // Kind is what a side must have to take part in a case.
 type Kind string
 
@@ -43,6 +48,9 @@ type Side struct {
 	Name string
 	// Kinds is what it has.
 	Kinds []Kind
+	// Lacks says why it does not do work that it has a recipe for, by kind; nil if
+	// there is none.
+	Lacks map[Kind]string
 	// Open connects a program. ctx bounds the opening and not the program's life.
 	Open func(ctx context.Context, d Dial) (Program, error)
 	// Standing counts those who stand in the line of a key, the holder among
@@ -54,6 +62,9 @@ type Side struct {
 	Foreign func(ctx context.Context, d Dial, c ForeignCase) (Sample, error)
 	// Close ends what the side keeps between turns; nil if that is nothing.
 	Close func() error
+	// Version is what a Foreign side is, as "kazoo 2.8.0, Python 3.11.2", or empty
+	// if it has not run; nil for others.
+	Version func() string
 }
 
 // Has reports whether the side can do such work.
@@ -61,8 +72,9 @@ func (s Side) Has(k Kind) bool { return slices.Contains(s.Kinds, k) }
 
 // ForeignCase is work that a foreign side is asked to do.
 type ForeignCase struct {
-	Name                   string // "uncontended", "contention", "drain" or "keys"; empty if there is none
+	Name                   string // a case of package foreign, or Failover; empty if there is none
 	Clients, Waiters, Keys int
+	Limit                  int
 	Warm, Seconds          float64
 	// Begin and End are called before and after what is measured.
 	Begin, End func()
@@ -83,6 +95,13 @@ type Program interface {
 type Locker interface {
 	Lock(ctx context.Context) error
 	Unlock(ctx context.Context) error
+}
+
+// Numbered is what a Locker has if its entries are numbered in the order in which
+// they came to the line.
+type Numbered interface {
+	// Number returns that of the entry that holds the lock.
+	Number() uint64
 }
 
 // Candidates is what a Program has if there is an election that is more than a

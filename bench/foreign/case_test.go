@@ -5,17 +5,22 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWrongCasesAreErrors(t *testing.T) {
 	for want, c := range map[string]Case{
-		`"none": expected uncontended, contention, drain or keys`: {Name: "none"},
-		"uncontended: option Seconds is 0":                        {Name: Uncontended},
-		"uncontended: option Seconds is NaN":                      {Name: Uncontended, Seconds: math.NaN()},
-		"contention: option Clients is 0":                         {Name: Contention, Seconds: 1},
-		"drain: option Clients is 0":                              {Name: Drain, Waiters: 1},
-		"drain: option Waiters is -1":                             {Name: Drain, Clients: 1, Waiters: -1},
-		"keys: option Keys is 0":                                  {Name: Keys, Seconds: 1},
+		`"none": expected uncontended, contention, drain, keys,`: {Name: "none"},
+		"semaphore: option Limit is 0":                           {Name: Semaphore, Clients: 1, Seconds: 1},
+		"readwrite: option Clients is 0":                         {Name: ReadWrite, Seconds: 1},
+		"follow: option Path is empty":                           {Name: Follow, Clients: 1},
+		"election: option Session is -1s":                        {Name: Election, Seconds: 1, Session: -time.Second},
+		"uncontended: option Seconds is 0":                       {Name: Uncontended},
+		"uncontended: option Seconds is NaN":                     {Name: Uncontended, Seconds: math.NaN()},
+		"contention: option Clients is 0":                        {Name: Contention, Seconds: 1},
+		"drain: option Clients is 0":                             {Name: Drain, Waiters: 1},
+		"drain: option Waiters is -1":                            {Name: Drain, Clients: 1, Waiters: -1},
+		"keys: option Keys is 0":                                 {Name: Keys, Seconds: 1},
 	} {
 		if _, err := c.request("/"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, expected an error with %q", c, err, want)

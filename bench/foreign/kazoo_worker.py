@@ -1,7 +1,8 @@
-"""Measures kazoo's Lock.
+"""Measures kazoo's recipes.
 
-Arguments: the directory of kazoo, and the servers. Every line of the input is a
-case, every line of the output what came of it, both in JSON.
+Arguments: the directory of kazoo, and the servers. Every case is a line of the
+input. The worker answers with a line when it is ready for it, begins with the
+next line of the input, and answers with what came of it, all in JSON.
 """
 import json
 import os
@@ -17,24 +18,61 @@ from kazoo.client import KazooClient
 from kazoo.retry import KazooRetry
 from kazoo.version import __version__
 
-SESSION_TIMEOUT = 10.0  # seconds
+CONNECT_TIMEOUT = 10.0  # seconds
 
 
 class Key:
     """A key that locks are on."""
 
-    def __init__(self, path):
+    def __init__(self, path, limit):
         self.path = path
+        self.limit = limit  # how much may be held at a time
+        self.held = 0
+        self.guard = threading.Lock()
         self.released = 0  # when the latest release was called
+
+    def take(self):
+        with self.guard:
+            self.held += 1
+            if self.held > self.limit:
+                raise RuntimeError("more hold the lock than may")
+
+    def give(self):
+        with self.guard:
+            self.held -= 1
+
+
+class Candidate:
+    """A candidate, as a lock: to release is to resign. kazoo has a function run while
+    it leads, so all is done where it is elected."""
+
+    def __init__(self, client, key):
+        self.election = client.Election(key.path)
+
+    def lead(self, function):
+        self.election.run(function)
+
+
+def recipe(name, client, key):
+    """Returns the recipe that a case is about."""
+    if name == "semaphore":
+        return client.Semaphore(key.path, max_leases=key.limit)
+    if name == "readwrite":
+        # A reader takes the last writer in line for the one ahead, also if that one
+        # is behind it and waits for it.
+        raise NotImplementedError("kazoo's ReadLock and WriteLock wait for each other for ever")
+    if name in ("election", "lead", "follow"):
+        return Candidate(client, key)
+    return client.Lock(key.path)
 
 
 class Contender(threading.Thread):
     """A thread with a lock of its own, and what it measured, in nanoseconds."""
 
-    def __init__(self, number, client, key):
+    def __init__(self, name, number, clients, key):
         super().__init__(daemon=True)
-        self.number = number  # of the client
-        self.lock = client.Lock(key.path)
+        self.number = number % len(clients)  # of the client
+        self.lock = recipe(name, clients[self.number], key)
         self.key = key
         self.latencies, self.handoffs = [], []
         self.started = None  # when the work was
@@ -47,15 +85,27 @@ class Contender(threading.Thread):
         except BaseException as e:  # the main thread raises it
             self.error = e
 
+    def ended(self, timeout):
+        """Waits until all is done, or the timeout."""
+        self.join(timeout)
+        return not self.is_alive()
+
     def lock_and_unlock(self):
         asked = time.monotonic_ns()
+        if isinstance(self.lock, Candidate):
+            self.lock.lead(lambda: (self.key.take(), self.key.give()))
+            self.finished = time.monotonic_ns()
+            self.latencies.append(self.finished - asked)
+            return
         self.lock.acquire()
         held = time.monotonic_ns()
         # Else this thread was not there when the lock was released, and what
         # has passed since is no handoff.
         if asked < self.key.released:
             self.handoffs.append(held - self.key.released)
+        self.key.take()
         self.key.released = held
+        self.key.give()
         self.lock.release()
         self.finished = time.monotonic_ns()
         self.latencies.append(self.finished - asked)
@@ -64,8 +114,8 @@ class Contender(threading.Thread):
 class Looper(Contender):
     """Locks and unlocks again and again once all others are ready too."""
 
-    def __init__(self, number, client, key, everybody, seconds):
-        super().__init__(number, client, key)
+    def __init__(self, name, number, clients, key, everybody, seconds):
+        super().__init__(name, number, clients, key)
         self.everybody = everybody
         self.seconds = seconds
 
@@ -82,39 +132,53 @@ class Waiter(Contender):
     work = Contender.lock_and_unlock
 
 
-opened = []  # clients, kept for later cases, and the events of their connections
+class Leader(Contender):
+    """Is elected, and leads for good."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.elected = threading.Event()
+
+    def work(self):
+        self.lock.lead(self.leads)
+
+    def leads(self):
+        self.at = time.time_ns() // 1000
+        self.elected.set()
+        threading.Event().wait()
+
+    def ended(self, timeout):
+        return self.elected.wait(timeout)
 
 
-def connect(count):
+every = {}  # by the timeout of sessions: clients, kept for later cases, and the events of their connections
+
+
+def connect(session, count):
+    opened = every.setdefault(session, [])
     while len(opened) < count:
         # It tries to connect every second for as long as need be.
         retry = KazooRetry(max_tries=-1, delay=1, backoff=1)
-        client = KazooClient(sys.argv[2], timeout=SESSION_TIMEOUT, connection_retry=retry)
+        client = KazooClient(sys.argv[2], timeout=session / 1000, connection_retry=retry)
         opened.append((client, client.start_async()))
     for _, connected in opened[:count]:
-        if not connected.wait(SESSION_TIMEOUT):
+        if not connected.wait(CONNECT_TIMEOUT):
             raise TimeoutError("no connection to " + sys.argv[2])
     return [client for client, _ in opened[:count]]
 
 
-def loop(clients, keys, seconds):
+def loop(name, clients, keys, seconds):
     """Has a thread for every client or every key, whichever are more."""
     count = max(len(clients), len(keys))
     everybody = threading.Barrier(count)
-    loopers = [
-        Looper(i % len(clients), clients[i % len(clients)], keys[i % len(keys)], everybody, seconds)
-        for i in range(count)
-    ]
-    for looper in loopers:
-        looper.start()
-    return loopers
+    return [Looper(name, i, clients, keys[i % len(keys)], everybody, seconds) for i in range(count)]
 
 
-def drain(clients, key, count):
+def drain(clients, key, count, ready):
     """Has waiters stand in the queue behind a lock, which is then released."""
     holder = clients[0].Lock(key.path)
     holder.acquire()
-    waiters = [Waiter(i % len(clients), clients[i % len(clients)], key) for i in range(count)]
+    waiters = [Waiter("drain", i, clients, key) for i in range(count)]
     for waiter in waiters:
         waiter.start()
     # Each of them watches the one before it, and nothing else is watched.
@@ -123,6 +187,7 @@ def drain(clients, key, count):
             if waiter.error:
                 raise waiter.error
         time.sleep(0.005)
+    ready()
     key.released = time.monotonic_ns()
     for waiter in waiters:
         waiter.started = key.released
@@ -130,20 +195,37 @@ def drain(clients, key, count):
     return waiters
 
 
-def measure(case):
+def measure(case, ready):
+    """Does a case; ready tells that it is prepared, and waits until it is to begin."""
     name, root = case["name"], case["path"]
-    clients = connect(case["clients"])
-    keys = [Key("%s/%d" % (root, i)) for i in range(case["keys"])]
+    elects = name in ("lead", "follow")
+    clients = connect(case["session"], case["clients"])
+    keys = [Key("%s/%d" % (root, i), case["limit"]) for i in range(case["keys"])]
     for key in keys:
         clients[0].ensure_path(key.path)
     if name == "drain":
-        contenders = drain(clients, keys[0], case["waiters"])
+        contenders = drain(clients, keys[0], case["waiters"], ready)
     else:
-        contenders = loop(clients, keys, case["seconds"])
+        if elects:
+            contenders = [Leader(name, i, clients, key) for i, key in enumerate(keys)]
+        else:
+            contenders = loop(name, clients, keys, case["seconds"])
+        ready()
+        for contender in contenders:
+            contender.start()
+            if name == "lead":
+                # Within a timeout, so that some have just kept their sessions alive
+                # and some are about to when they are killed.
+                time.sleep(case["session"] / 1000 / len(contenders))
     for contender in contenders:
-        contender.join()
-        if contender.error:
-            raise contender.error
+        over = False
+        while not over:
+            over = contender.ended(0.1)
+            for other in contenders:  # whoever waits may wait for one who has failed
+                if other.error:
+                    raise other.error
+    if elects:
+        return {"electedMicros": [leader.at for leader in contenders]}
     clients[0].delete(root, recursive=True)
     ops = [0] * len(clients)
     for contender in contenders:
@@ -171,10 +253,15 @@ def main():
     cases = queue.Queue()
     threading.Thread(target=read, args=[cases], daemon=True).start()
     answer = {"version": "kazoo %s, Python %s" % (__version__, platform.python_version())}
+
+    def ready():
+        print(json.dumps({"ready": True}), flush=True)
+        cases.get()
+
     while True:
         print(json.dumps(answer), flush=True)
         try:
-            answer = measure(json.loads(cases.get()))
+            answer = measure(json.loads(cases.get()), ready)
         except Exception as e:
             answer = {"error": "%s: %s" % (type(e).__name__, e)}
 

@@ -95,6 +95,15 @@ func (p *Peer) Run(ctx context.Context, c Case) (Result, error) {
 		return Result{}, fmt.Errorf("%s: case %s: %w", p.Name, c.Name, p.ended(err))
 	}
 	a, err := p.next(ctx)
+	if err == nil && a.Ready {
+		if c.Begin != nil {
+			c.Begin()
+		}
+		if err := p.in.Encode(struct{}{}); err != nil {
+			return Result{}, fmt.Errorf("%s: case %s: %w", p.Name, c.Name, p.ended(err))
+		}
+		a, err = p.next(ctx)
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: case %s: %w", p.Name, c.Name, err)
 	}
@@ -104,6 +113,7 @@ func (p *Peer) Run(ctx context.Context, c Case) (Result, error) {
 		LatenciesMicros: a.LatenciesMicros,
 		HandoffMicros:   a.HandoffMicros,
 		PerClientOps:    a.PerClientOps,
+		ElectedMicros:   a.ElectedMicros,
 	}, nil
 }
 
@@ -155,8 +165,8 @@ func (p *Peer) kill() error {
 }
 
 // Close kills the worker and returns when it is gone. A case that runs ends with
-// an error. The sessions that it had open end with their timeout of 10 s. Closing
-// again is no error.
+// an error. The sessions that it had open end with their timeout. Closing again is
+// no error.
 func (p *Peer) Close() error {
 	p.closed.Store(true)
 	if err := p.kill(); err != nil {

@@ -31,7 +31,8 @@ type orders struct {
 const leading = "leading"
 
 // Spawn starts this program again, as a process in which a side leads keys, each
-// by a program of its own, and returns when it does. kill ends it with SIGKILL
+// by a program of its own, and returns when it does. They begin one after the other
+// within a TTL. kill ends it with SIGKILL
 // and returns when it is gone. ctx bounds the start.
 func Spawn(ctx context.Context, store string, d contest.Dial, side string, keys []string) (kill func() error, err error) {
 	text, err := json.Marshal(orders{store, side, d, keys})
@@ -104,7 +105,10 @@ func lead(text string, sides func(store string) []contest.Side) error {
 		if s.Name != o.Side {
 			continue
 		}
-		for _, key := range o.Keys {
+		for i, key := range o.Keys {
+			if i > 0 {
+				time.Sleep(o.Dial.TTL / time.Duration(len(o.Keys)))
+			}
 			p, err := s.Open(ctx, o.Dial)
 			if err != nil {
 				return err

@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,16 +20,24 @@ import (
 type workers struct {
 	start func(ctx context.Context, servers []string) (*foreign.Peer, error)
 
-	mu   sync.Mutex
-	way  string        // the first
-	kept *foreign.Peer // may be nil
-	warm map[string]bool
+	mu      sync.Mutex
+	way     string        // the first
+	kept    *foreign.Peer // may be nil
+	version string        // of the first
+	warm    map[string]bool
 }
 
 // abroad is a side whose locks are such a library's.
-func abroad(name string, start func(ctx context.Context, servers []string) (*foreign.Peer, error)) contest.Side {
+func abroad(name string, start func(ctx context.Context, servers []string) (*foreign.Peer, error), lacks map[contest.Kind]string) contest.Side {
 	w := &workers{start: start, warm: make(map[string]bool)}
-	return contest.Side{Name: name, Kinds: []contest.Kind{contest.Locks}, Foreign: w.run, Close: w.close}
+	return contest.Side{
+		Name:    name,
+		Kinds:   []contest.Kind{contest.Locks, contest.Elections, contest.Permits, contest.ReadWrites},
+		Lacks:   lacks,
+		Foreign: w.run,
+		Close:   w.close,
+		Version: func() string { w.mu.Lock(); defer w.mu.Unlock(); return w.version },
+	}
 }
 
 func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase) (_ contest.Sample, err error) {
@@ -43,8 +52,14 @@ func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase
 		if p, err = w.start(ctx, d.Servers); err != nil {
 			return contest.Sample{}, err
 		}
+		w.version = p.Version
 	}
-	s, err := w.measure(ctx, p, way, c)
+	var s contest.Sample
+	if c.Name == contest.Failover {
+		s, err = w.failover(ctx, p, d, c)
+	} else {
+		s, err = w.measure(ctx, p, d, c)
+	}
 	if err == nil && way == w.way {
 		w.kept = p
 		return s, nil
@@ -57,26 +72,86 @@ func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase
 
 // measure runs a case twice, the first time to warm up: a line that is drained
 // only when it is new.
-func (w *workers) measure(ctx context.Context, p *foreign.Peer, way string, c contest.ForeignCase) (contest.Sample, error) {
-	asked := foreign.Case{Name: c.Name, Clients: c.Clients, Waiters: c.Waiters, Keys: c.Keys, Seconds: c.Warm}
-	if name := fmt.Sprint(way, c.Name, c.Clients, c.Keys); c.Name != foreign.Drain || !w.warm[name] {
+func (w *workers) measure(ctx context.Context, p *foreign.Peer, d contest.Dial, c contest.ForeignCase) (contest.Sample, error) {
+	asked := foreign.Case{Name: c.Name, Session: d.TTL, Clients: c.Clients, Waiters: c.Waiters, Keys: c.Keys, Limit: c.Limit, Seconds: c.Warm}
+	if name := fmt.Sprint(d.Servers, c.Name, c.Clients, c.Keys); c.Name != foreign.Drain || !w.warm[name] {
 		if _, err := p.Run(ctx, asked); err != nil {
 			return contest.Sample{}, err
 		}
 		w.warm[name] = true
 	}
-	asked.Seconds = c.Seconds
-	c.Begin()
+	asked.Seconds, asked.Begin = c.Seconds, c.Begin
 	r, err := p.Run(ctx, asked)
 	c.End()
 	if err != nil {
 		return contest.Sample{}, err
 	}
 	s := contest.Sample{Ops: r.Ops, Seconds: r.Seconds, Latencies: durations(r.LatenciesMicros), Handoffs: durations(r.HandoffMicros)}
-	if c.Name == foreign.Contention {
+	switch c.Name {
+	case foreign.Contention:
 		s.PerClient = r.PerClientOps
+	case foreign.Semaphore, foreign.ReadWrite:
+		s.PerClient = r.PerClientOps
+		s.Handoffs = nil // of several holders it is not known who made room for whom
 	}
 	return s, nil
+}
+
+// failover kills leaders, who have a process of their own, and tells how long it took
+// until those of p were elected.
+func (w *workers) failover(ctx context.Context, p *foreign.Peer, d contest.Dial, c contest.ForeignCase) (s contest.Sample, err error) {
+	leaders, err := w.start(ctx, d.Servers)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, leaders.Close()) }()
+	asked := foreign.Case{Name: foreign.Lead, Session: d.TTL, Clients: c.Clients, Path: "/failover-" + rand.Text()}
+	if _, err := leaders.Run(ctx, asked); err != nil {
+		return s, err
+	}
+	type outcome struct {
+		foreign.Result
+		err error
+	}
+	elected := make(chan outcome, 1)
+	asked.Name = foreign.Follow
+	go func() {
+		r, err := p.Run(ctx, asked)
+		elected <- outcome{r, err}
+	}()
+	for i := range c.Clients {
+		if err := standing(ctx, d, fmt.Sprintf("%s/%d", asked.Path[1:], i), 2, elected); err != nil {
+			return s, err
+		}
+	}
+	start := time.Now()
+	if err := leaders.Close(); err != nil {
+		return s, err
+	}
+	o := <-elected
+	for _, at := range o.ElectedMicros {
+		s.Ops++
+		s.Latencies = append(s.Latencies, time.UnixMicro(at).Sub(start))
+	}
+	return s, o.err
+}
+
+// standing waits until n stand in the line of a key, or until what has been begun
+// has ended too early.
+func standing[T any](ctx context.Context, d contest.Dial, key string, n int, early chan T) error {
+	for {
+		all, err := zkStanding(ctx, d, key)
+		if err != nil || all >= n {
+			return err
+		}
+		select {
+		case o := <-early:
+			return fmt.Errorf("the followers have ended while there were leaders: %+v", o)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 func durations(micros []int64) []time.Duration {

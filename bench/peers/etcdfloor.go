@@ -56,7 +56,11 @@ func (p *etcdFloor) Locker(_ context.Context, key string) (contest.Locker, error
 type etcdFloorLock struct {
 	*etcdFloor
 	line, own string
+	created   int64 // the entry's revision
 }
+
+// Number implements contest.Numbered.
+func (l *etcdFloorLock) Number() uint64 { return uint64(l.created) }
 
 // Lock takes one request if nobody is in line: it puts the entry, and gets the
 // first in line and the two that came last, which are the one ahead and itself.
@@ -72,6 +76,7 @@ func (l *etcdFloorLock) Lock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.created = resp.Header.Revision
 	first := resp.Responses[1].GetResponseRange().Kvs[0]
 	if string(first.Key) == l.own {
 		return nil

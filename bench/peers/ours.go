@@ -65,9 +65,12 @@ func (p ours) Close() error {
 	return p.client.Close(ctx)
 }
 
+// tokened is what all of them give. The token is the number of the entry.
+type tokened interface{ Token() uint64 }
+
 // ourLock is a contender: acquire is Lock of a recipe, and release ends what it
 // gave.
-type ourLock[held any] struct {
+type ourLock[held tokened] struct {
 	acquire func(ctx context.Context) (held, error)
 	release func(h held, ctx context.Context) error
 	held    held
@@ -77,6 +80,9 @@ func (l *ourLock[held]) Lock(ctx context.Context) (err error) {
 	l.held, err = l.acquire(ctx)
 	return err
 }
+
+// Number implements contest.Numbered.
+func (l *ourLock[held]) Number() uint64 { return l.held.Token() }
 
 func (l *ourLock[held]) Unlock(ctx context.Context) error { return l.release(l.held, ctx) }
 

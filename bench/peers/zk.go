@@ -18,8 +18,10 @@ func ZooKeeper() []contest.Side {
 		oursOn("zk"),
 		{Name: contest.Floor, Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkFloorLock), Standing: zkStanding},
 		{Name: "zk.Lock", Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkLock), Standing: zkStanding},
-		abroad("Curator", foreign.Curator),
-		abroad("kazoo", foreign.Kazoo),
+		abroad("Curator", foreign.Curator, nil),
+		abroad("kazoo", foreign.Kazoo, map[contest.Kind]string{
+			contest.ReadWrites: "a reader takes the last writer in line for the one ahead, also if that one is behind it, and both wait for ever",
+		}),
 	}
 }
 

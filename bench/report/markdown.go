@@ -102,8 +102,11 @@ func (r *Run) groups() []group {
 
 var storeNames = map[string]string{"etcd": "etcd", "zk": "ZooKeeper", "consul": "Consul"}
 
+// StoreName is how a store is called where people read.
+func StoreName(store string) string { return storeNames[store] }
+
 func (g group) title() string {
-	name := storeNames[g[0].Store]
+	name := StoreName(g[0].Store)
 	if g[0].Members == 1 {
 		return name + ", one server"
 	}
@@ -138,7 +141,7 @@ func (g group) summary(b *bytes.Buffer) {
 			case !ok && slices.Contains(c.Absent, side):
 				b.WriteString(" none |")
 			case !ok:
-				b.WriteString(" – |")
+				b.WriteString(" not run |")
 			case e.Error != "":
 				b.WriteString(" failed |")
 			case i == 0 || e.Ratio == 0:
@@ -149,7 +152,7 @@ func (g group) summary(b *bytes.Buffer) {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintln(b, "\n*none*: there is no such recipe. †: it did not finish in the time it was given.")
+	fmt.Fprintln(b, "\n*none*: there is no such recipe. †: it did not finish in the time it was given, and its figure is of fewer turns.")
 }
 
 func mark(e Entry) string {
@@ -179,6 +182,9 @@ func (c *Contest) markdown(b *bytes.Buffer) {
 		for _, n := range slices.Compact(slices.Sorted(slices.Values(e.Notes))) {
 			notes = append(notes, e.Side+": "+n)
 		}
+	}
+	for _, side := range slices.Sorted(maps.Keys(c.Unasked)) {
+		notes = append(notes, fmt.Sprintf("%s was not asked: %s", side, c.Unasked[side]))
 	}
 	if len(c.Absent) > 0 {
 		notes = append(notes, "no such recipe: "+strings.Join(c.Absent, "; "))

@@ -35,6 +35,8 @@ type Contest struct {
 	Entries []Entry `json:"entries"`
 	// Absent names the sides of the store that have nothing to take part with.
 	Absent []string `json:"absent,omitempty"`
+	// Unasked says of sides that have, why they were not asked to.
+	Unasked map[string]string `json:"unasked,omitempty"`
 }
 
 // Entry is what one side did, in all its turns.
@@ -86,6 +88,7 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 	var latency, handoff quantiles
 	var fair Fairness
 	var spreads, cpu []float64
+	var waiting []contest.Waiting
 	for _, s := range turns {
 		e.Figures = append(e.Figures, c.Figure(s))
 		latency.add(s.Latencies)
@@ -101,7 +104,7 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 			cpu = append(cpu, float64(s.CPU.Microseconds())/float64(s.Ops))
 		}
 		if s.Waiting != nil {
-			e.Waiting = s.Waiting
+			waiting = append(waiting, *s.Waiting)
 		}
 		e.Partial = e.Partial || s.Partial
 		if s.Note != "" {
@@ -113,6 +116,7 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 		e.Low, e.High = stats.Spread(e.Figures)
 	}
 	e.Latency, e.Handoff = latency.medians(), handoff.medians()
+	e.Waiting = medianWaiting(waiting)
 	if len(spreads) > 0 {
 		fair.Spread = stats.Median(spreads)
 	}
@@ -123,6 +127,27 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 		e.Fairness = &fair
 	}
 	return e
+}
+
+// medianWaiting is what each who waits takes, in the median of the turns.
+func medianWaiting(turns []contest.Waiting) *contest.Waiting {
+	if len(turns) == 0 {
+		return nil
+	}
+	median := func(of func(contest.Waiting) float64) float64 {
+		var all []float64
+		for _, w := range turns {
+			all = append(all, of(w))
+		}
+		return stats.Median(all)
+	}
+	return &contest.Waiting{
+		Waiters:     turns[0].Waiters,
+		Goroutines:  median(func(w contest.Waiting) float64 { return w.Goroutines }),
+		Connections: median(func(w contest.Waiting) float64 { return w.Connections }),
+		HeapBytes:   median(func(w contest.Waiting) float64 { return w.HeapBytes }),
+		StackBytes:  median(func(w contest.Waiting) float64 { return w.StackBytes }),
+	}
 }
 
 // Compare fills in the ratios, once all sides are there.

@@ -5,6 +5,7 @@ package servers
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -22,10 +23,14 @@ const (
 // Names lists the stores.
 func Names() []string { return []string{Etcd, ZooKeeper, Consul} }
 
+var releaseNames = map[string]string{Etcd: "etcd", ZooKeeper: "zookeeper", Consul: "consul"}
+
 // Store is running servers.
 type Store struct {
-	Name  string
-	Hosts []string // as host:port, one for each member
+	Name string
+	// Version is the servers', such as "v3.7.3".
+	Version string
+	Hosts   []string // as host:port, one for each member
 
 	// Commits is how many writes the servers have agreed on so far, by their own
 	// count.
@@ -41,11 +46,18 @@ type cluster interface {
 	Close() error
 }
 
-// Start starts a store with one or three members. Their limits on connections
-// are lifted, since all clients come from one address. ctx bounds the start.
+// Start starts a store with one or three members, with the settings that it is
+// shipped with but for what is said at each, whatever the tests' servers have for
+// speed. ctx bounds the start.
 func Start(ctx context.Context, name string, members int) (*Store, error) {
 	s := &Store{Name: name}
-	var err error
+	releases, err := testserver.Releases(ctx, io.Discard, releaseNames[name])
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range releases {
+		s.Version = r.Version
+	}
 	switch name {
 	case Etcd:
 		err = s.startEtcd(ctx, members)
@@ -66,7 +78,11 @@ func Start(ctx context.Context, name string, members int) (*Store, error) {
 }
 
 func (s *Store) startEtcd(ctx context.Context, members int) error {
-	etcd, err := testserver.NewEtcd(ctx, testserver.EtcdOptions{Members: members})
+	etcd, err := testserver.NewEtcd(ctx, testserver.EtcdOptions{
+		Members:         members,
+		Heartbeat:       100 * time.Millisecond,
+		ElectionTimeout: time.Second,
+	})
 	s.cluster, s.Reader = etcd, wire.GRPC
 	s.Commits = func(ctx context.Context) (int64, error) { return etcdIndex(ctx, etcd) }
 	return err
@@ -74,8 +90,13 @@ func (s *Store) startEtcd(ctx context.Context, members int) error {
 
 func (s *Store) startZooKeeper(ctx context.Context, members int) error {
 	zk, err := testserver.NewZooKeeper(ctx, testserver.ZooKeeperOptions{
-		Members:     members,
-		ExtraConfig: map[string]string{"maxClientCnxns": "0"},
+		Members:   members,
+		TickTime:  2 * time.Second,
+		JavaFlags: []string{"-Xmx1000m"}, // as its own script has it
+		ExtraConfig: map[string]string{
+			"preAllocSize":   "65536",
+			"maxClientCnxns": "0", // not limited, since all clients come from one address
+		},
 	})
 	s.cluster, s.Reader = zk, wire.ZooKeeper
 	s.Commits = func(ctx context.Context) (int64, error) { return zookeeperIndex(ctx, zk) }
@@ -84,8 +105,13 @@ func (s *Store) startZooKeeper(ctx context.Context, members int) error {
 
 func (s *Store) startConsul(ctx context.Context, members int) error {
 	consul, err := testserver.NewConsul(ctx, testserver.ConsulOptions{
-		Members:     members,
-		ExtraConfig: map[string]any{"limits": map[string]any{"http_max_conns_per_client": 10_000}},
+		Members: members,
+		ExtraConfig: map[string]any{
+			"performance":   map[string]any{"raft_multiplier": 5},
+			"raft_logstore": map[string]any{"wal": map[string]any{"segment_size_mb": 64}},
+			// As good as not limited, since all clients come from one address.
+			"limits": map[string]any{"http_max_conns_per_client": 10_000},
+		},
 	})
 	s.cluster, s.Reader = consul, wire.HTTP
 	s.Commits = func(context.Context) (int64, error) { return consulIndex(consul) }

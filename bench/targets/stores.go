@@ -84,6 +84,9 @@ func everywhere() []Target {
 		for _, name := range []string{"contention-2", "contention-8", "contention-32", "contention-100"} {
 			all = append(all, Target{Store: store, Members: 1, Case: name, What: "p99 of handoff over p50", find: own(tail), Bound: 5, Most: true})
 		}
+		for _, name := range []string{"contention-2", "contention-8", "contention-32", "drain-20", "semaphore-10"} {
+			all = append(all, Target{Store: store, Members: 3, Case: name, What: "violations of order", find: own(violations), Most: true})
+		}
 	}
 	return all
 }

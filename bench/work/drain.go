@@ -82,7 +82,7 @@ func (l *line) form(ctx, running context.Context) error {
 	if err := l.locks[0].Lock(ctx); err != nil {
 		return err
 	}
-	l.meter.got(0, 1)
+	l.meter.got(0, 1, number(l.locks[0]))
 	for i := 1; i < len(l.locks); i++ {
 		l.wg.Go(func() { l.wait(running, i) })
 		if i%batch == 0 || i == len(l.locks)-1 {
@@ -100,7 +100,7 @@ func (l *line) wait(ctx context.Context, who int) {
 	l.meter.asks(who)
 	err := l.locks[who].Lock(ctx)
 	if err == nil {
-		if !l.meter.got(who, 1) {
+		if !l.meter.got(who, 1, number(l.locks[who])) {
 			err = errCrowd
 		}
 		l.mu.Lock()
@@ -117,7 +117,7 @@ func (l *line) wait(ctx context.Context, who int) {
 // serve has the holder leave, and waits until everybody was served or the time
 // is over.
 func (l *line) serve(ctx context.Context, stop context.CancelFunc) (contest.Sample, error) {
-	l.meter.ordered = true
+	l.meter.ordered, l.meter.clocked = true, false
 	l.meter.begin()
 	before, start := l.effort(), time.Now()
 	l.meter.releases(1)
@@ -140,7 +140,9 @@ func (l *line) serve(ctx context.Context, stop context.CancelFunc) (contest.Samp
 	s, after := l.meter.result(), l.effort()
 	s.Ops, s.Seconds = len(served), took.Seconds()
 	s.Latencies, s.PerClient = nil, nil // which say how long the line is
-	s.Checked, s.Violations = len(served), outOfOrder(served)
+	if s.Checked == 0 {                 // there are no numbers
+		s.Checked, s.Violations = len(served), outOfOrder(served)
+	}
 	if err == nil && s.Ops < l.Waiters {
 		s.Partial = true
 		s.Note = fmt.Sprintf("%d of %d were served in %v", s.Ops, l.Waiters, l.Most)

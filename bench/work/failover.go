@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,10 +13,12 @@ import (
 
 // Failover is the time from the death of a leader's process to its successor's
 // election, in TTLs. In one turn several leaders die at once, each of a session
-// of its own.
+// of its own. They have begun to lead one after the other within a TTL, so that some
+// have just kept their sessions alive and some are about to.
 func Failover(ttl time.Duration) Case {
-	return Case{Name: "failover", Kind: contest.Locks, Unit: "TTL", Less: true, Once: true, Value: true,
-		About: fmt.Sprintf("a leader's process is killed, with a TTL of %v: time to its successor's election", ttl),
+	return Case{Name: "failover", Kind: contest.Locks, Unit: "TTL", Less: true, Cold: true, Value: true, TTL: ttl,
+		Foreign: contest.ForeignCase{Name: contest.Failover, Clients: leaders},
+		About:   fmt.Sprintf("a leader's process is killed, with a TTL of %v: time to its successor's election", ttl),
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
 			t.Dial.TTL = ttl
 			return failover(ctx, t)
@@ -72,7 +75,6 @@ func failover(ctx context.Context, t Turn) (contest.Sample, error) {
 		return contest.Sample{}, fmt.Errorf("killing the leaders: %w", err)
 	}
 	var s contest.Sample
-	var values []float64
 	for range leaders {
 		select {
 		case e := <-elected:
@@ -81,16 +83,27 @@ func failover(ctx context.Context, t Turn) (contest.Sample, error) {
 			}
 			s.Ops++
 			s.Latencies = append(s.Latencies, e.at.Sub(start))
-			values = append(values, float64(e.at.Sub(start))/float64(t.Dial.TTL))
 		case <-ctx.Done():
 			s.Partial = true
+			s.Value, _ = inTTLs(s.Latencies, t.Dial.TTL)
+			s.Seconds = time.Since(start).Seconds()
 			s.Note = fmt.Sprintf("%d of %d had a successor within %v", s.Ops, leaders, time.Since(start).Round(time.Second))
-			s.Value, s.Seconds = stats.Median(values), time.Since(start).Seconds()
 			return s, nil
 		}
 	}
-	s.Value, s.Seconds = stats.Median(values), time.Since(start).Seconds()
+	s.Seconds = time.Since(start).Seconds()
+	s.Value, s.Note = inTTLs(s.Latencies, t.Dial.TTL)
 	return s, nil
+}
+
+// inTTLs is the median of what successors took, and words that say how far they were
+// apart.
+func inTTLs(took []time.Duration, ttl time.Duration) (median float64, spread string) {
+	if len(took) == 0 {
+		return 0, ""
+	}
+	in := func(d time.Duration) float64 { return float64(d) / float64(ttl) }
+	return in(stats.Quantile(took, 0.5)), fmt.Sprintf("from %.2f to %.2f TTL", in(slices.Min(took)), in(slices.Max(took)))
 }
 
 // Candidate returns what a program can be elected by: its election or else its

@@ -25,14 +25,12 @@ func Contention(n int) Case {
 	return Case{Name: fmt.Sprintf("contention-%d", n), Kind: contest.Locks, Unit: "locks/s", Counts: true,
 		About:   fmt.Sprintf("%d sessions, each of a client of its own, lock and unlock one key", n),
 		Foreign: contest.ForeignCase{Name: "contention", Clients: n, Keys: 1},
+		Long:    n >= crowd,
 		run:     contend(n)}
 }
 
 func contend(n int) func(context.Context, Turn) (contest.Sample, error) {
 	return func(ctx context.Context, t Turn) (contest.Sample, error) {
-		if n >= crowd {
-			t.Measured *= 2
-		}
 		return t.loop(ctx, n, newMeter(n, 1), func(ctx context.Context, p contest.Program, _ int) (contest.Locker, error) {
 			return p.Locker(ctx, t.Key)
 		})
@@ -56,7 +54,8 @@ func Keys(n int) Case {
 // Election is to be elected and to resign by one who is alone.
 func Election() Case {
 	return Case{Name: "election", Kind: contest.Elections, Unit: "elections/s", Counts: true,
-		About: "one candidate is elected and resigns",
+		About:   "one candidate is elected and resigns",
+		Foreign: contest.ForeignCase{Name: "election", Clients: 1, Keys: 1},
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
 			return t.loop(ctx, 1, newMeter(1, 1), func(ctx context.Context, p contest.Program, _ int) (contest.Locker, error) {
 				return p.(contest.Candidates).Candidate(ctx, t.Key)
@@ -68,9 +67,10 @@ func Election() Case {
 // whom so many hold at a time.
 func Semaphore(limit, contenders int) Case {
 	return Case{Name: fmt.Sprintf("semaphore-%d", limit), Kind: contest.Permits, Unit: "acquisitions/s", Counts: true,
-		About: fmt.Sprintf("%d sessions, each of a client of its own, acquire and release one of %d permits", contenders, limit),
+		About:   fmt.Sprintf("%d sessions, each of a client of its own, acquire and release one of %d permits", contenders, limit),
+		Long:    true,
+		Foreign: contest.ForeignCase{Name: "semaphore", Clients: contenders, Keys: 1, Limit: limit},
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
-			t.Measured *= 2
 			s, err := t.loop(ctx, contenders, newMeter(contenders, limit), func(ctx context.Context, p contest.Program, _ int) (contest.Locker, error) {
 				return p.(contest.Limited).Permit(ctx, t.Key, limit)
 			})
@@ -83,7 +83,8 @@ func Semaphore(limit, contenders int) Case {
 // take nine times to read and the tenth time to write.
 func ReadWrite(sessions int) Case {
 	return Case{Name: "readwrite", Kind: contest.ReadWrites, Unit: "locks/s", Counts: true,
-		About: fmt.Sprintf("%d sessions, each of a client of its own, lock to read (9 of 10 times) or to write, and unlock", sessions),
+		About:   fmt.Sprintf("%d sessions, each of a client of its own, lock to read (9 of 10 times) or to write, and unlock", sessions),
+		Foreign: contest.ForeignCase{Name: "readwrite", Clients: sessions, Keys: 1},
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
 			m := newMeter(sessions, sessions)
 			m.ordered = false // readers come in together

@@ -118,6 +118,14 @@ func within(done <-chan struct{}, limit time.Duration) bool {
 // weighty is a Locker of which more than one part can be held.
 type weighty interface{ weight() int }
 
+// number is that of a holder's entry; 0 if there is none.
+func number(lock contest.Locker) uint64 {
+	if n, ok := lock.(contest.Numbered); ok {
+		return n.Number()
+	}
+	return 0
+}
+
 var errCrowd = errors.New("more hold the lock than may")
 
 // once locks and unlocks.
@@ -131,7 +139,7 @@ func once(ctx context.Context, m *meter, who int, lock contest.Locker) error {
 	if w, ok := lock.(weighty); ok {
 		weight = w.weight()
 	}
-	if !m.got(who, weight) {
+	if !m.got(who, weight, number(lock)) {
 		return errCrowd
 	}
 	m.releases(weight)

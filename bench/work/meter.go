@@ -12,6 +12,7 @@ import (
 type meter struct {
 	limit   int  // how much may be held at a time
 	ordered bool // they stand in one line
+	clocked bool // without numbers, the clock tells who came first
 
 	mu       sync.Mutex
 	counts   bool          // the warm-up is over
@@ -24,6 +25,7 @@ type meter struct {
 	asked    []time.Time // by contender; zero while it does not wait
 	waiting  int
 	held     int
+	last     uint64    // the number of the last entry that held it; 0 if there was none with one
 	released time.Time // when Unlock was last called while others waited; zero if there was no such call
 }
 
@@ -33,7 +35,7 @@ const arrival = 100 * time.Millisecond
 
 // newMeter has n contenders, of whom each holds one part of limit, or more.
 func newMeter(n, limit int) *meter {
-	return &meter{limit: limit, ordered: true, strange: n, served: make(chan struct{}), seen: make([]bool, n),
+	return &meter{limit: limit, ordered: true, clocked: true, strange: n, served: make(chan struct{}), seen: make([]bool, n),
 		asked: make([]time.Time, n), sample: contest.Sample{PerClient: make([]int, n)}}
 }
 
@@ -67,9 +69,10 @@ func (m *meter) asks(who int) {
 	m.waiting++
 }
 
-// got is called right after Lock, by one who now holds so much, and reports
-// false if more is held than may be.
-func (m *meter) got(who, weight int) bool {
+// got is called right after Lock, by one who now holds so much by the entry of a
+// number, and reports false if more is held than may be. Without numbers, which are
+// then 0, and where several hold at a time, the order is told by the clock.
+func (m *meter) got(who, weight int, number uint64) bool {
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,11 +90,15 @@ func (m *meter) got(who, weight int) bool {
 		if !m.released.IsZero() {
 			m.sample.Handoffs = append(m.sample.Handoffs, now.Sub(m.released))
 		}
-		m.sample.Checked++
-		if m.overtakes(asked) {
+		numbered := m.limit == 1 && m.last > 0 && number > 0
+		if numbered || m.clocked && m.waiting > 0 { // there is somebody to overtake
+			m.sample.Checked++
+		}
+		if numbered && number < m.last || !numbered && m.clocked && m.overtakes(asked) {
 			m.sample.Violations++
 		}
 	}
+	m.last = max(m.last, number)
 	m.released = time.Time{}
 	return m.held <= m.limit
 }

@@ -38,10 +38,27 @@ func TestOvertaking(t *testing.T) {
 		m.asks(0)
 		m.asks(1)
 		m.asked[1] = m.asked[0].Add(c.later)
-		m.got(1, 1)
+		m.got(1, 1, 0)
 		if s := m.result(); s.Violations != c.want || s.Checked != 1 {
 			t.Errorf("%s: %d violations of %d", c.name, s.Violations, s.Checked)
 		}
+	}
+}
+
+// Where entries are numbered, one who came earlier and gets the lock later is out of
+// order, however close they were.
+func TestOvertakingByNumber(t *testing.T) {
+	m := newMeter(3, 1)
+	m.begin()
+	for who := range 3 {
+		m.asks(who)
+	}
+	for who, number := range []uint64{7, 9, 8} {
+		m.got(who, 1, number)
+		m.releases(1)
+	}
+	if s := m.result(); s.Violations != 1 || s.Checked != 3 {
+		t.Errorf("%d violations of %d, want 1 of 3", s.Violations, s.Checked)
 	}
 }
 
@@ -49,18 +66,18 @@ func TestHandoffIsFromUnlockToLock(t *testing.T) {
 	m := newMeter(2, 1)
 	m.begin()
 	m.asks(0)
-	m.got(0, 1) // from nobody
+	m.got(0, 1, 0) // from nobody
 	m.asks(1)
-	if m.got(1, 1) {
+	if m.got(1, 1, 0) {
 		t.Error("two may hold")
 	}
 	m.releases(1)
 	m.releases(1) // nobody waits
 	m.asks(0)
-	m.got(0, 1)
+	m.got(0, 1, 0)
 	m.asks(1)
 	m.releases(1)
-	m.got(1, 1)
+	m.got(1, 1, 0)
 	if n := len(m.result().Handoffs); n != 1 {
 		t.Errorf("%d handoffs, want 1", n)
 	}

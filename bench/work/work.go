@@ -9,7 +9,9 @@
 // when the one before stands in the store; whoever is let in before all of an
 // earlier batch is a violation of the order of arrival. Where contenders come
 // again and again, one who asked 100 ms before another is taken to stand in line
-// before it; if the other is let in first, that is a violation.
+// before it; if the other is let in first, that is a violation. Where entries are
+// numbered in the order in which they came, as coordkit's tokens and the entries of
+// etcd's floor are, nothing need be guessed: holders' numbers must rise.
 package work
 
 import (
@@ -39,7 +41,7 @@ type Length struct {
 
 // Full and Short are the lengths of a whole run and of a short one.
 var (
-	Full = Length{Warm: 500 * time.Millisecond, Measured: 2 * time.Second, Most: 45 * time.Second,
+	Full = Length{Warm: 500 * time.Millisecond, Measured: 2 * time.Second, Most: 75 * time.Second,
 		Linger: 8 * time.Second, Waiters: 1000, Worn: 50_000, Changes: 100}
 	Short = Length{Warm: 100 * time.Millisecond, Measured: 400 * time.Millisecond, Most: 4 * time.Second,
 		Linger: time.Second, Waiters: 200, Worn: 2000, Changes: 20}
@@ -76,10 +78,17 @@ type Case struct {
 	Less bool
 	// Once: one turn has enough samples of its own.
 	Once bool
+	// Cold: it need not be rehearsed.
+	Cold bool
+	// Long: a turn is twice as long as others, so that each contender comes several
+	// times.
+	Long bool
 	// Value: the figure is the sample's Value, and not its rate.
 	Value bool
 	// Counts: requests and commits of each operation can be counted.
 	Counts bool
+	// TTL is that of sessions; 0 means the package's.
+	TTL time.Duration
 	// Foreign: what foreign sides call it; empty if they do not do it.
 	Foreign contest.ForeignCase
 
@@ -89,6 +98,9 @@ type Case struct {
 // Run has a side do the work. ctx bounds it; a side that does not come to an end
 // is left behind, which the sample's Note says.
 func (c Case) Run(ctx context.Context, t Turn) (contest.Sample, error) {
+	if c.Long {
+		t.Measured *= 2
+	}
 	if t.Side.Foreign != nil {
 		return c.abroad(ctx, t)
 	}
@@ -103,7 +115,9 @@ func (c Case) abroad(ctx context.Context, t Turn) (contest.Sample, error) {
 	f.Warm, f.Seconds = t.Warm.Seconds(), t.Measured.Seconds()
 	if f.Waiters > 0 {
 		f.Waiters = t.Waiters
-		t.Counted = nil // coming to the line would be counted, too
+	}
+	if c.TTL > 0 {
+		t.Dial.TTL = c.TTL
 	}
 	var before, after effort
 	f.Begin, f.End = func() { before = t.effort() }, func() { after = t.effort() }
@@ -111,14 +125,22 @@ func (c Case) abroad(ctx context.Context, t Turn) (contest.Sample, error) {
 	if err != nil {
 		return s, err
 	}
+	if f.Name == contest.Failover {
+		s.Value, s.Note = inTTLs(s.Latencies, c.TTL)
+		return s, nil
+	}
 	err = t.spent(&s, before, after)
 	s.CPU = 0 // which is not that of its process
 	return s, err
 }
 
-// For reports whether a side does such work.
-func (c Case) For(s contest.Side) bool {
-	return s.Has(c.Kind) && (s.Foreign == nil || c.Foreign.Name != "")
+// Unasked says why a side that has what it takes does not take part; empty if it
+// does.
+func (c Case) Unasked(s contest.Side) string {
+	if s.Foreign != nil && c.Foreign.Name == "" {
+		return "this is not done with libraries of other languages"
+	}
+	return s.Lacks[c.Kind]
 }
 
 // Figure is what is compared of a sample.

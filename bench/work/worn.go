@@ -18,7 +18,7 @@ const wearers = 50
 // it was at first.
 func Worn() Case {
 	return Case{Name: "worn", Kind: contest.Locks, Unit: "× of a new lock's latency", Less: true, Once: true, Value: true,
-		About: "median latency of lock and unlock after many past locks of the key, beside that of a new key", run: worn}
+		About: "median latency of lock and unlock after many past locks of the key by 50 of one program, beside that of a new key", run: worn}
 }
 
 func worn(ctx context.Context, t Turn) (contest.Sample, error) {

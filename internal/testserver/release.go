@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -24,14 +25,21 @@ type Release struct {
 	Instead []string
 }
 
-// Releases returns the servers that the tests run, which it builds or installs
-// first if need be, and then tells progress about it. ctx bounds all.
-func Releases(ctx context.Context, progress io.Writer) ([]Release, error) {
+// Releases returns the servers that the tests run, or only those that are named as
+// in Release. It builds or installs them first if need be, and then tells progress
+// about it. ctx bounds all.
+func Releases(ctx context.Context, progress io.Writer, names ...string) ([]Release, error) {
 	var all []Release
-	for _, get := range []func(context.Context, io.Writer) (Release, error){
-		etcdServer.release, zookeeperRelease, consulServer.release,
+	for _, server := range []struct {
+		name string
+		get  func(context.Context, io.Writer) (Release, error)
+	}{
+		{etcdServer.name, etcdServer.release}, {"zookeeper", zookeeperRelease}, {consulServer.name, consulServer.release},
 	} {
-		r, err := get(ctx, progress)
+		if len(names) > 0 && !slices.Contains(names, server.name) {
+			continue
+		}
+		r, err := server.get(ctx, progress)
 		if err != nil {
 			return nil, err
 		}

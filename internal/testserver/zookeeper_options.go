@@ -37,6 +37,9 @@ type ZooKeeperOptions struct {
 	// A member that was called by one with a lower index may call back, for
 	// votes only, by the direct way: the address is part of the call.
 	PeerAddr func(from, to int, addr string) (string, error)
+	// JavaFlags are those of the members' Java machines; nil means what makes them
+	// small and soon there, though not fast: three share a processor with the tests.
+	JavaFlags []string
 	// ExtraConfig is further settings in every member's zoo.cfg, and takes
 	// precedence. To give up durability for speed: {"forceSync": "no"}. A
 	// server accepts 60 connections from one address unless told otherwise with
@@ -58,6 +61,9 @@ func (o ZooKeeperOptions) withDefaults() (ZooKeeperOptions, error) {
 	}
 	if o.MaxSessionTimeout == 0 {
 		o.MaxSessionTimeout = 40 * time.Second
+	}
+	if o.JavaFlags == nil {
+		o.JavaFlags = []string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
 	}
 	if o.Members != 1 && o.Members != 3 {
 		return o, fmt.Errorf("option Members is %d, expected 1 or 3", o.Members)

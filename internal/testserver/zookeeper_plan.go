@@ -98,16 +98,14 @@ func (p *zookeeperPlan) args(i int) ([]string, error) {
 	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
 		return nil, err
 	}
-	return []string{
-		// Small and soon there: three of them share a machine with the tests.
-		"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+	return append(slices.Clone(p.opts.JavaFlags),
 		// Otherwise a killed machine leaves files in the system's directory.
-		"-XX:-UsePerfData", "-Djava.io.tmpdir=" + p.dir,
+		"-XX:-UsePerfData", "-Djava.io.tmpdir="+p.dir,
 		"-Djava.net.preferIPv4Stack=true",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true",
 		"-cp", filepath.Join(p.jars, "*"),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", path,
-	}, nil
+	), nil
 }
 
 // config returns the settings of member i.
