@@ -117,3 +117,34 @@ func TestCloseOfTheConnectionDoesNotWaitForTheStore(t *testing.T) {
 		})
 	}
 }
+
+// F2, with CapWaitFirst: the nodes of a session go in one step, and of those a
+// wait for several tells the first.
+func TestNodesOfASessionGoTogether(t *testing.T) {
+	ends := map[string]func(w world, owner driver.Session){
+		"expired": func(w world, owner driver.Session) { w.store.Expire(owner.ID()) },
+		"closed":  func(w world, owner driver.Session) { w.ok(owner.Close(w.ctx)) },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w world) {
+				s, _ := w.client()
+				for range 50 { // the order that they go in is not the same each time
+					owner, _ := w.client()
+					nodes := []driver.Node{w.create(owner, "0"), w.create(owner, "1")}
+					index := -1
+					wait := async(func() (err error) {
+						index, err = s.(driver.AnyWaiter).WaitAny(w.ctx, nodes)
+						return err
+					})
+					w.pending(wait)
+					end(w, owner)
+					w.ok(w.ended(wait))
+					if index != 0 {
+						w.Fatalf("the index is %d; want 0", index)
+					}
+				}
+			})
+		})
+	}
+}

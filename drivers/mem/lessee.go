@@ -92,6 +92,9 @@ func (st *Store) endLocked(l *lessee) {
 	l.ended = true
 	l.timer.Stop()
 	for _, n := range l.slots {
+		n.doomed = true // they go together, so a wait for several tells the first
+	}
+	for _, n := range l.slots {
 		st.removeLocked(n)
 	}
 	delete(st.sessions, l.id)
