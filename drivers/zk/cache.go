@@ -32,6 +32,7 @@ type directory struct {
 	parent  int64                 // czxid of the directory, which tells it from its predecessors
 	version int32                 // of its data, as of which the nodes' data are right
 	nodes   map[string]remembered // by the stems of their names
+	room    int                   // how many nodes are remembered at most
 
 	most int // bytes of data of a node; more are not remembered
 
@@ -50,6 +51,7 @@ func newDirectory(most int) *directory {
 	return &directory{
 		nodes: make(map[string]remembered),
 		reads: make(map[string]*reading),
+		room:  spare,
 		most:  most,
 		roll:  roll{seed: maphash.MakeSeed()},
 	}
@@ -101,7 +103,7 @@ func (d *directory) recall(names []name, at stamp, own *owned) (known []remember
 		}
 		known[i] = r
 	}
-	if len(d.nodes) > 2*len(names)+spare {
+	if d.room = 2*len(names) + spare; len(d.nodes) > d.room {
 		d.prune(names)
 	}
 	return known, missing
@@ -153,16 +155,32 @@ func (d *directory) prune(names []name) {
 	d.nodes = kept
 }
 
-// learn remembers a node whose data are right as of the given state or later.
+// learn remembers a node whose data are right as of the given state or later, if
+// need be instead of another: while nobody recalls, nothing tells what is gone.
 func (d *directory) learn(stem string, r remembered, at stamp) {
 	if len(r.data) > d.most {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.parent == at.parent && d.version == at.version {
-		d.nodes[stem] = r
+	if d.parent != at.parent || d.version != at.version {
+		return
 	}
+	if _, known := d.nodes[stem]; !known && len(d.nodes) >= d.room {
+		for other := range d.nodes { // any: it costs a request and nothing else
+			delete(d.nodes, other)
+			break
+		}
+	}
+	d.nodes[stem] = r
+}
+
+// forget takes note that a node is gone.
+func (d *directory) forget(base string) {
+	n, _ := parseName(base)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.nodes, n.stem)
 }
 
 // expect remembers a node that is about to be made. Its data are right as of

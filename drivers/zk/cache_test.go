@@ -112,3 +112,48 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error("large data are remembered after an update")
 	}
 }
+
+// Who lists by name, and locks and unlocks, has the cache told of every node and
+// asks it for none.
+func TestMemoryOfWhatIsNeverRecalled(t *testing.T) {
+	d := newCache().directory("d")
+	at := stamp{10, 3}
+	recalled(d, at, "")
+	for i := range 10_000 {
+		d.expect(fmt.Sprint(i), []byte("A"))
+	}
+	if n := len(d.nodes); n > 2*spare {
+		t.Errorf("%d nodes are remembered of a directory that had none", n)
+	}
+	// A long line is remembered as a whole.
+	names := make([]name, 4*spare)
+	for i := range names {
+		names[i] = name{stem: fmt.Sprint("long", i)}
+	}
+	d.recall(names, at, nil)
+	for _, n := range names {
+		d.learn(n.stem, remember("A"), at)
+	}
+	if _, missing := d.recall(names, at, nil); len(missing) != 0 {
+		t.Errorf("%d of %d nodes are forgotten", len(missing), len(names))
+	}
+}
+
+// What this session has deleted it does not list again.
+func TestMemoryOfWhatWasDeleted(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.create(s, "d", "bystander")
+	_, err := s.List(within(t), "d")
+	must(t, err)
+	d := f.cache.directory("d")
+	before := len(d.nodes)
+	for range 8 {
+		n, _, err := s.CreateNames(within(t), "d", "0", nil)
+		must(t, err)
+		must(t, s.Delete(within(t), n))
+	}
+	if n := len(d.nodes); n != before {
+		t.Errorf("%d nodes are remembered; want %d", n, before)
+	}
+}

@@ -129,14 +129,15 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 // empty removes a node of the session's own. Until that is certain to be done,
 // or not to be, its slot says that the node is about to go.
 func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error {
-	var before bool
-	s.slots.change(k, base, func(v *slot) { before, v.leaving = v.leaving, true })
+	counted := false
+	s.slots.change(k, base, func(v *slot) { v.leaving, counted = v.leaving+1, true })
 	err := s.remove(ctx, o, s.conn.dir(k.dir)+"/"+base)
 	switch {
 	case err == nil:
 		s.slots.clear(k, base)
-	case !errors.Is(err, driver.ErrUncertain):
-		s.slots.change(k, base, func(v *slot) { v.leaving = before })
+		s.conn.cache.directory(k.dir).forget(base)
+	case counted && !errors.Is(err, driver.ErrUncertain):
+		s.slots.change(k, base, func(v *slot) { v.leaving-- })
 	}
 	return err
 }

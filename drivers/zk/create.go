@@ -53,9 +53,9 @@ func (s *session) create(ctx context.Context, o op, k slotKey, data []byte, byNa
 			if err != nil {
 				return driver.Node{}, nil, uncertain(o, err)
 			}
-			s.slots.set(k, slot{base: base, version: unknown})
+			s.slots.found(k, base)
 		}
-		if known := s.slots.get(k); known.leaving {
+		if known := s.slots.get(k); known.leaving > 0 {
 			// What the slot is to be emptied by may be on its way: to return the node
 			// would be to return one that is removed.
 			if err := s.empty(ctx, o, k, known.base); err != nil {
@@ -91,8 +91,14 @@ func (s *session) create(ctx context.Context, o op, k slotKey, data []byte, byNa
 // had no effect clears up nothing.
 func uncertain(o op, err error) error {
 	var e *driver.Error
-	if errors.As(err, &e) && e.Kind == driver.ErrUnavailable {
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Kind {
+	case driver.ErrUnavailable:
 		return failed(o, driver.ErrUncertain, e.Err)
+	case driver.ErrDenied: // not ErrUncertain, for it is of no use to try again
+		return failed(o, nil, fmt.Errorf("a node may have been made, and permission for what follows is denied: %w", e.Err))
 	}
 	return err
 }

@@ -87,6 +87,56 @@ func TestCreateAfterARemovalOfUnknownOutcome(t *testing.T) {
 	}
 }
 
+// Of two Deletes at a time one is never sent, and the other may arrive yet.
+func TestCreateAfterTwoRemovals(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	first := f.create(s, "d", "1")
+	n := f.create(s, "d", "0")
+	proceed := f.stalled(func(ctx context.Context) error { return s.Delete(ctx, first) }) // which both have to wait for
+	ctx, cancel := context.WithCancel(within(t))
+	removal := func(ctx context.Context, asked int) <-chan error {
+		done := make(chan error, 1)
+		go func() { done <- s.Delete(ctx, n) }()
+		eventually(t, "the Delete waits to be sent", func() bool {
+			a := &s.link.current().asks
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return len(a.pending) == asked
+		})
+		return done
+	}
+	unsent := removal(ctx, 1)
+	late := removal(within(t), 2)
+	cancel()
+	wantIs(t, receive(t, "the Delete that is given up", unsent), driver.ErrUnavailable)
+	release := f.tap.hold(n.Key)
+	proceed()
+	wantIs(t, receive(t, "the Delete that is late", late), driver.ErrUncertain)
+	next := f.create(s, "d", "0")
+	if next.Key == n.Key {
+		t.Errorf("Create returned %s, which a request on its way removes", n.Key)
+	}
+	release()
+	f.wantNames("d", 1)
+}
+
+// Names of locks are without number, so nothing is kept of what came to nothing.
+func TestNothingIsKeptOfEmptySlots(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	must(t, s.Abandon(within(t), "d", "0"))
+	release := f.abort(func(ctx context.Context) error {
+		_, err := s.Create(ctx, "d", "0", nil)
+		return err
+	})
+	must(t, s.Abandon(within(t), "d", "0"))
+	release()
+	if n := len(s.slots.all); n != 0 {
+		t.Errorf("%d slots are kept: %+v", n, s.slots.all)
+	}
+}
+
 // Two calls that find the fence removed each build one. A request that asks for
 // the first of them is raised over all the same.
 func TestRequestsThatAskForAFormerFence(t *testing.T) {

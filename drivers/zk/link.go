@@ -44,7 +44,7 @@ type link struct {
 	peers   peers
 	timing  timing
 	log     *zap.Logger
-	onOver  func(error) // called once at most, when the store says that the session is over
+	onOver  func(error) // called once at most, when the session is lost
 	watches *watches
 	sights  sights
 	sharing *batch.Group[*member]
@@ -55,6 +55,7 @@ type link struct {
 	over   chan struct{}  // closed when calls are to end
 	gone   chan struct{}  // closed when the library has come to rest
 	calls  sync.WaitGroup // goroutines of requests
+	losing sync.Once      // guards onOver
 	quit   sync.Once      // guards the library's Close
 	seen   atomic.Uint64  // see saw
 
@@ -69,7 +70,7 @@ type link struct {
 	wire    *wire         // the connection in use or in the making
 	asked   bool          // a session was asked for
 	session int64         // 0 until it was granted
-	granted time.Duration // the timeout
+	granted time.Duration // the timeout, or the longest of several
 	begun   time.Time     // when the connection was made by which it was granted
 	next    int           // index of the host to dial
 	tries   int           // attempts to connect since there was a connection that lasted
@@ -161,16 +162,28 @@ func (l *link) notify() {
 
 // expire takes note that the store says that the session is over.
 func (l *link) expire(cause error) {
-	err := failed(op{name: "session", key: l.id()}, driver.ErrSessionLost, cause)
 	l.mu.Lock()
-	first := !l.expired
 	l.expired = true
 	l.notify()
 	l.mu.Unlock()
-	if first {
+	l.lose(cause)
+}
+
+// lose ends the session for its owner. The store may have it still, and is told
+// by farewell only.
+func (l *link) lose(cause error) {
+	l.losing.Do(func() {
+		err := failed(op{name: "session", key: l.id()}, driver.ErrSessionLost, cause)
 		l.onOver(err)
 		l.retire(err)
-	}
+	})
+}
+
+// lasts returns how long the store keeps the session after it was heard of last.
+func (l *link) lasts() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.granted
 }
 
 // retire ends all calls, with the error given. The store is not told.

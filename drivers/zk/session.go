@@ -180,12 +180,12 @@ func (s *session) startFarewell(partings *sync.WaitGroup) {
 
 // attend lives as long as the session and clears up behind it. A session that
 // was lost may still be closed by its owner; if it is not, the store has ended
-// it a TTL later, as nothing was heard of it since.
+// it a timeout later, as nothing was heard of it since.
 func (s *session) attend() {
 	<-s.Done()
 	s.link.retire(s.Err())
 	s.lease.Wait()
-	expiry := time.NewTimer(s.ttl)
+	expiry := time.NewTimer(s.link.lasts())
 	defer expiry.Stop()
 	// If more than one is ready, any will do.
 	select {

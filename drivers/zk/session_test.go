@@ -156,6 +156,31 @@ func TestCloseOverABrokenLink(t *testing.T) {
 	}
 }
 
+// The session is lost for its owner, and the store does not know of it. Close ends
+// it there.
+func TestCloseOfWhatTheStoreHasStill(t *testing.T) {
+	for name, lose := range map[string]func(s *session){
+		"taken back with another timeout": func(s *session) {
+			s.link.mu.Lock()
+			s.link.granted /= 2 // it was another when the session was opened
+			s.link.mu.Unlock()
+			s.link.current().drop("of a test")
+		},
+		"credentials refused": func(s *session) { s.link.current().answered(xidAuth, -115) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			s := f.open(20 * time.Second)
+			f.create(s, "d", "0")
+			lose(s)
+			receive(t, "Done", s.Done())
+			wantIs(t, s.Err(), driver.ErrSessionLost)
+			must(t, s.Close(within(t)))
+			f.wantNames("d", 0)
+		})
+	}
+}
+
 // Close of a connection ends what is being opened on it.
 func TestCloseWhileOpening(t *testing.T) {
 	f, g := linked(t)

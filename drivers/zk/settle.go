@@ -55,8 +55,7 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 			if err != nil {
 				return err
 			}
-			known = slot{base: base, version: unknown}
-			s.slots.set(k, known)
+			known = s.slots.found(k, base)
 		}
 		if known.base == "" {
 			return nil

@@ -16,7 +16,7 @@ type slotKey struct{ dir, id string }
 type slot struct {
 	base    string // the name of the node that stands in it, as far as is known
 	version int32  // of the node's data; unknown if it is not
-	leaving bool   // a request that removes the node may be on its way
+	leaving int    // how many requests that remove the node may be on their way
 	doubt   *mark  // a request that asked for this fence may have made a node, or may yet do so
 }
 
@@ -39,6 +39,15 @@ func (s *slots) set(k slotKey, v slot) {
 	if v == (slot{}) {
 		delete(s.all, k)
 	}
+}
+
+// found takes note of what is left of earlier requests: a node, or "" for none.
+func (s *slots) found(k slotKey, base string) (v slot) {
+	if base != "" {
+		v = slot{base: base, version: unknown}
+	}
+	s.set(k, v)
+	return v
 }
 
 // change changes what is known of a node, if it stands in the slot.

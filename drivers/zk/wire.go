@@ -261,7 +261,7 @@ func (w *wire) greet() error {
 }
 
 // accept takes note of what a server grants, and refuses what is not the link's
-// session.
+// session. To say farewell, any timeout will do.
 func (l *link) accept(session int64, timeout time.Duration, asked time.Time) error {
 	l.mu.Lock()
 	switch {
@@ -272,14 +272,15 @@ func (l *link) accept(session int64, timeout time.Duration, asked time.Time) err
 		l.session, l.granted, l.begun = session, timeout, asked
 		l.mu.Unlock()
 		return nil
-	case l.session == session && l.granted == timeout:
+	case l.session == session && (l.granted == timeout || l.parting):
 		l.mu.Unlock()
 		return nil
 	}
 	err := fmt.Errorf("a server has session %016x with a timeout of %v instead of %016x with %v",
 		uint64(session), timeout, uint64(l.session), l.granted)
+	l.granted = max(l.granted, timeout)
 	l.mu.Unlock()
-	l.expire(err)
+	l.lose(err)
 	return err
 }
 
@@ -287,7 +288,7 @@ func (l *link) accept(session int64, timeout time.Duration, asked time.Time) err
 func (w *wire) answered(xid, code int32) {
 	switch {
 	case xid == xidAuth && code != 0:
-		w.link.expire(fmt.Errorf("%s: %w: %w", w.host, driver.ErrDenied, gozk.ErrAuthFailed))
+		w.link.lose(fmt.Errorf("%s: %w: %w", w.host, driver.ErrDenied, gozk.ErrAuthFailed))
 	case xid == xidBye: // an error says that it was over before
 		w.link.expire(errParted)
 	}
