@@ -159,6 +159,9 @@ func (r *run) closeSession(ctx context.Context, c *client) error {
 		return err
 	}
 	r.history.ClosingSession(c.name)
+	// The calm that follows is no reason to give up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience())
+	defer cancel()
 	for range 2 { // closing again changes nothing
 		if err := s.Close(ctx); err != nil {
 			r.history.Violated("", "%s closes its session: %v", c.name, err)

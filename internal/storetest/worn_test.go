@@ -34,7 +34,7 @@ func TestWornLockOnConsul(t *testing.T) {
 	slices.Sort(first)
 	slices.Sort(last)
 	const median, p99 = sample / 2, sample * 99 / 100
-	if last[median] > first[median]*3/2 {
+	if last[median] > 3*first[median] { // names that stay make it many times; a busy machine, some
 		t.Errorf("the last %d cycles took %v each, the first %v", sample, last[median], first[median])
 	}
 	report.Show(t, fmt.Sprintf("consul: %d cycles of acquire and release of one lock", cycles),
