@@ -79,6 +79,14 @@ func (s *Semaphore) putUp(ctx context.Context, c change) (*posted, error) {
 	return &posted{c, e, h, time.Now()}, nil
 }
 
+// confirm writes into the notice that it stands, for others to see. It takes as long
+// as the store does to allow it, or until ctx ends.
+func (p *posted) confirm(ctx context.Context) {
+	for p.entry.Write(ctx, []byte(p.change.String())) != nil && ctx.Err() == nil {
+		breathe(ctx)
+	}
+}
+
 // takeDown removes the notice. It says nothing any more; if need be it goes in the
 // background.
 func (p *posted) takeDown(ctx context.Context) { _ = p.entry.Release(ctx, p.hold) }
@@ -152,11 +160,13 @@ func (k *keeper) run(ctx context.Context) {
 // limit would be neither the old nor the new one.
 func (k *keeper) outdated(ctx context.Context, up *posted) bool {
 	standing, cancel := up.hold.Within(ctx)
+	var confirming sync.WaitGroup
+	defer confirming.Wait()
 	defer cancel()
+	if !up.stands {
+		confirming.Go(func() { up.confirm(standing) })
+	}
 	for standing.Err() == nil {
-		if !up.stands { // for others to see
-			up.stands = up.entry.Write(standing, []byte(up.change.String())) == nil
-		}
 		for line, err := range k.s.queue.Watch(standing) {
 			if err != nil {
 				break

@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,31 @@ func TestAChangeWithLostReplies(t *testing.T) {
 		w.notices(1)
 		w.uses(b, 1, 2)
 		w.release(h, in)
+	})
+}
+
+// The store refuses for long to let a change be confirmed, and nothing else: it is
+// confirmed when the store allows it, and ends the change before it.
+func TestAChangeThatIsConfirmedLate(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		w.setLimit(a.semaphore(3), 6)
+		w.notices(1)
+		for range 1000 {
+			b.Link().LoseNextRequest(mem.OpUpdate)
+		}
+		w.setLimit(b.semaphore(3), 2)
+		time.Sleep(2 * ttl)
+		w.notices(2)
+		w.uses(w.client(), 2, 0)
+		w.OK(b.Link().Heal())
+		time.Sleep(2 * ttl)
+		if v := string(queue.Value(w.notices(1)[0])); !strings.HasPrefix(v, "2@") || v == "2@0" {
+			w.Errorf("the notice that is left says %q; want the later change, confirmed", v)
+		}
+		w.close(b)
+		w.notices(0)
+		w.uses(w.client(), 1, 0)
 	})
 }
 

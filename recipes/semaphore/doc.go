@@ -58,7 +58,9 @@
 // # The limit
 //
 // Everybody states the limit in [New] and must state the same. Whoever finds
-// others in line with another limit fails with a [LimitError].
+// others in line with another limit fails with a [LimitError]. Until its entry is
+// deleted it is in line itself, and nobody who is behind it there comes in beyond the
+// lowest limit of those ahead: no mistake lets in too many beside one who holds.
 //
 // [Semaphore.SetLimit] changes it at run time, for all who use the semaphore and
 // whatever they stated. The change is in the line, as a notice that the client

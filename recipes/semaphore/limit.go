@@ -21,14 +21,16 @@ var ErrLimit = errors.New("limits differ")
 //
 // Who is first in line decides, and nobody can tell from outside whether that is
 // a holder or one that was refused itself and whose entry is being deleted in this
-// moment. So where programs disagree, the one that is right may be refused too,
-// until the other one's entry has gone: the error always says that two disagree,
-// and not who is wrong.
+// moment. So nobody comes in beyond the lowest limit of those ahead; and who does not
+// fit into that is refused although it agrees with the first in line, if the one with
+// the lower limit may be a holder, or waits. Where programs disagree, the one that is
+// right may be refused too, until the other one's entry has gone: the error always
+// says that two disagree, and not who is wrong.
 type LimitError struct {
 	Name    string
 	Stated  int         // by this client
-	InForce int         // as stated by Owner, who is first in line
-	Owner   coord.Owner // who that is
+	InForce int         // as stated by Owner
+	Owner   coord.Owner // who that is: the first in line, or one with a lower limit
 }
 
 // Error says which limits differ, and who stated the other one.
@@ -62,16 +64,17 @@ func (s *Semaphore) Limit(ctx context.Context) (limit, used int, err error) {
 		return 0, 0, err
 	}
 	in := s.inForce(line)
+	limit = int(in.most)
 	ahead, held := int64(0), int64(0)
 	for i, n := range line {
 		if !contends(n) {
 			continue
 		}
-		wants := in.wants(n)
+		wants := in.counts(n)
 		if ahead+wants <= in.most || letIn(line, i, ahead) {
 			held += wants
 		}
 		ahead += wants
 	}
-	return int(in.most), int(held), nil
+	return limit, int(held), nil
 }

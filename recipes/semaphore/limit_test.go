@@ -57,28 +57,6 @@ func TestLimitsThatDifferAreReported(t *testing.T) {
 	})
 }
 
-// The one who is wrong has not left yet when it becomes the first in line: who
-// waits behind it is not refused for that, and does not profit from it either.
-func TestWaiterIsNotRefusedForTheErrorOfAnother(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b, c := w.client(), w.client(), w.client()
-		h := a.acquire(3, 3)
-		leaves := c.Link().Hold(mem.OpDelete)
-		wrong := c.acquiring(w.Ctx, 2, 9)
-		<-leaves.Caught()
-		w2, w3 := b.acquiring(w.Ctx, 2, 3), b.acquiring(w.Ctx, 2, 3)
-		blocked(w2, w3)
-		w.release(h)
-		blocked(w2, w3)
-		leaves.Release()
-		wrong.Failed(semaphore.ErrLimit)
-		h = w2.Granted()
-		blocked(w3)
-		w.release(h)
-		w.release(w3.Granted())
-	})
-}
-
 func TestRaisingTheLimitLetsIn(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()

@@ -12,7 +12,9 @@ import (
 // all ahead are within the limit.
 //
 // All ahead count, also those who will find that they are refused: who looks on
-// cannot tell them from those who were let in under another limit.
+// cannot tell them from those who were let in under another limit. So do the limits
+// that they were given: unless the limit was changed for all, an entry holds within
+// its own and those of all ahead, or waits.
 func (s *Semaphore) inLine(line []driver.Node, own int) queue.Verdict {
 	if !contends(line[own]) {
 		return queue.Verdict{Aside: true}
@@ -21,28 +23,32 @@ func (s *Semaphore) inLine(line []driver.Node, own int) queue.Verdict {
 	if why := in.disagrees(line, own); why != nil {
 		return queue.Verdict{Refused: why}
 	}
-	me := in.wants(line[own])
+	alone := in.alone(line[own])
 	ahead, blocked := int64(0), own // the first that is
 	for i, n := range line[:own] {
 		if !contends(n) {
 			continue
 		}
-		ahead += in.wants(n)
+		ahead += in.counts(n)
 		if ahead > in.most && blocked == own {
 			blocked = i
 		}
 	}
+	me := in.counts(line[own])
 	v := queue.Verdict{}
 	switch {
-	case me > in.most:
-		v.Refused = fmt.Errorf("%w request: it is for %d permits; the limit is %d", coord.ErrInvalid, me, in.most)
-	case ahead+me > in.most:
+	case me > alone:
+		v.Refused = fmt.Errorf("%w request: it is for %d permits; the limit is %d", coord.ErrInvalid, me, alone)
+	case ahead+me <= in.most:
+		return v
+	case in.most < alone:
+		v.Refused = in.contradicted(line, own)
+	}
+	if v.Refused == nil {
 		// As long as one ahead is blocked we are. The nearest that says so wakes
 		// us; if there is none, we are the first to be served, or cannot know.
 		v.Blocked = true
 		v.Blocker, _ = queue.NearestGate(line, blocked, own)
-	default:
-		return v
 	}
 	v.Granted = letIn(line, own, ahead)
 	return v
@@ -56,7 +62,7 @@ func waits(line []driver.Node, own int) bool {
 
 // agreement is the limit in force and who says so.
 type agreement struct {
-	change             // of version 0 if nobody has changed the limit
+	change             // of version 0 if nobody has changed the limit; the most is lowered by counts
 	name   string      // of the semaphore
 	by     driver.Node // the first in line, if the limit is the one that it was given
 }
@@ -89,27 +95,67 @@ func (s *Semaphore) inForce(line []driver.Node) agreement {
 // disagrees refuses an entry that comes with another limit than the first in
 // line, unless the limit was changed for all. Who waits already was not refused,
 // so it is not the one who is wrong, but whoever is first in line now: it will
-// leave, and until then the lower of the two limits counts.
+// leave, and until then the lower of the two limits counts, for letting in.
 func (a *agreement) disagrees(line []driver.Node, own int) error {
 	t, ok := termsOf(line[own])
-	if !ok || a.version > 0 || t.stated == a.most {
+	if !ok || a.version > 0 || t.stated == a.most || waits(line, own) {
 		return nil
 	}
-	if waits(line, own) {
-		a.most = min(a.most, t.stated)
-		return nil
-	}
-	return &LimitError{Name: a.name, Stated: int(t.stated), InForce: int(a.most), Owner: queue.Contender(a.by).Owner}
+	return a.differs(t, a.most, a.by)
 }
 
-// wants returns the permits of an entry. What does not say so in its name, and
-// cannot be read, because somebody has overwritten it, may hold any number: it
-// counts as all of them.
-func (a *agreement) wants(n driver.Node) int64 {
-	if t, ok := termsOf(n); ok {
-		return int64(t.permits)
+// contradicted refuses an entry that agrees with the first in line and does not fit
+// into the lower limit of one between them. Either that one was refused and is about
+// to leave, or it holds and the first in line was refused. As long as all fit into
+// the lower limit it does not matter which; now it does, and nobody can tell. But who
+// is over its own limit and does not wait is not in: until it has left, who comes
+// waits.
+func (a *agreement) contradicted(line []driver.Node, own int) error {
+	t, ok := termsOf(line[own])
+	if !ok || waits(line, own) {
+		return nil
+	}
+	upTo := int64(0)
+	for i, n := range line[:own] {
+		other, ok := termsOf(n)
+		if !ok {
+			continue
+		}
+		upTo += int64(other.permits)
+		if other.stated < t.stated && (upTo <= other.stated || waits(line, i)) {
+			return a.differs(t, other.stated, n)
+		}
+	}
+	return nil
+}
+
+// differs says that an entry's terms are under another limit than somebody's.
+func (a *agreement) differs(t terms, most int64, by driver.Node) error {
+	return &LimitError{Name: a.name, Stated: int(t.stated), InForce: int(most), Owner: queue.Contender(by).Owner}
+}
+
+// alone returns how much an entry may be for once those ahead have left. It is asked
+// before they are counted.
+func (a *agreement) alone(n driver.Node) int64 {
+	if t, ok := termsOf(n); ok && a.version == 0 {
+		return t.stated
 	}
 	return a.most
+}
+
+// counts returns the permits of an entry, as the next in line, and lowers the limit
+// to that of the entry, unless the limit was changed for all. What does not say so
+// in its name, and cannot be read, because somebody has overwritten it, may hold any
+// number: it counts as all of them.
+func (a *agreement) counts(n driver.Node) int64 {
+	t, ok := termsOf(n)
+	if !ok {
+		return a.most
+	}
+	if a.version == 0 {
+		a.most = min(a.most, t.stated)
+	}
+	return int64(t.permits)
 }
 
 // letIn guesses for those who look on whether an entry that is out of the limit

@@ -1,0 +1,132 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/recipes/semaphore"
+)
+
+// leaving has a client come with a wrong limit, which is refused and whose entry
+// stays until leave is called.
+func (w *world) leaving(n, of int) (leave func()) {
+	w.Helper()
+	c := w.client()
+	deleting := c.Link().Hold(mem.OpDelete)
+	wrong := c.acquiring(w.Ctx, n, of)
+	<-deleting.Caught()
+	c.Link().Freeze(mem.Up) // or it would be tried again
+	return func() {
+		w.Helper()
+		deleting.Release()
+		c.Link().Thaw(mem.Up)
+		wrong.Failed(semaphore.ErrLimit)
+	}
+}
+
+// The one who is wrong has not left yet when it becomes the first in line: who
+// waits behind it is not refused for that, and does not profit from it either.
+func TestWaiterIsNotRefusedForTheErrorOfAnother(t *testing.T) {
+	for _, given := range []int{9, 2} {
+		t.Run(fmt.Sprintf("%d instead of 3", given), func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b := w.client(), w.client()
+				h := a.acquire(3, 3)
+				leave := w.leaving(2, given)
+				first, second := b.acquiring(w.Ctx, 3, 3), b.acquiring(w.Ctx, 3, 3)
+				blocked(first, second)
+				w.release(h)
+				blocked(first, second)
+				leave()
+				h = first.Granted()
+				blocked(second)
+				w.release(h)
+				w.release(second.Granted())
+			})
+		})
+	}
+}
+
+// The one who is wrong has not left yet when it becomes the first in line: who
+// makes the same mistake does not come in beside those who hold, or before those who
+// wait.
+func TestWhoIsRefusedLetsNobodyIn(t *testing.T) {
+	for name, wants := range map[string]int{"one holds": 1, "one waits": 3} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b, d := w.client(), w.client(), w.client()
+				h := a.acquire(1, 3)
+				leave := w.leaving(1, 9)
+				right := b.acquiring(w.Ctx, wants, 3)
+				if in := right.Done(); in != (wants == 1) {
+					t.Errorf("who wants %d has come in: %t, %v", wants, in, right.Err)
+				}
+				w.release(h)
+				same := d.semaphore(9)
+				for _, call := range []func(context.Context, int) (*semaphore.Held, error){same.Acquire, same.TryAcquire} {
+					again := w.attempt(func(at *attempt) { at.Held, at.Err = call(w.Ctx, 7) })
+					again.Failed(semaphore.ErrLimit)
+					w.differ(again.Err, 9, 3)
+				}
+				w.entries(2)
+				leave()
+				w.release(right.Granted())
+			})
+		})
+	}
+}
+
+// differ wants an error that says which limits differ, and whose the other one is.
+func (w *world) differ(err error, stated, other int) {
+	w.Helper()
+	var differ *semaphore.LimitError
+	if !errors.As(err, &differ) || differ.Stated != stated || differ.InForce != other || differ.Owner.PID == 0 {
+		w.Errorf("error %v; want one that says that the limits %d and %d differ, and whose that is", err, stated, other)
+	}
+}
+
+// One who was given a lower limit is refused and has not left: who is right comes in
+// if there is room for all, and waits if the other can be seen not to hold. It is
+// refused only where the two limits differ about it.
+func TestWhoIsRightWhileOneWithALowerLimitLeaves(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		h := a.acquire(1, 9)
+		leave := w.leaving(1, 3)
+		w.release(b.acquire(1, 9))
+		_, err := b.semaphore(9).TryAcquire(w.Ctx, 2)
+		w.differ(err, 9, 3)
+		leave()
+
+		more := a.acquire(2, 9)
+		leave = w.leaving(1, 3)
+		next := b.acquiring(w.Ctx, 5, 9)
+		blocked(next)
+		_, err = b.semaphore(9).TryAcquire(w.Ctx, 1)
+		w.Is(err, coord.ErrBusy)
+		leave()
+		w.release(h, more, next.Granted())
+	})
+}
+
+// Whoever was given the lower limit is let in for no more than that, and waits for no
+// longer than it takes.
+func TestWhoWaitsGoesByTheLowestLimit(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, d := w.client(), w.client(), w.client()
+		h := a.acquire(3, 9)
+		leave := w.leaving(1, 3)
+		first, second := b.acquiring(w.Ctx, 2, 9), d.acquiring(w.Ctx, 1, 9)
+		blocked(first, second)
+		w.release(h) // three of the lower limit are free, if nobody can know for whom
+		h1 := first.Granted()
+		blocked(second)
+		w.uses(a, 3, 3)
+		leave()
+		w.release(h1, second.Granted())
+	})
+}
