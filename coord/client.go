@@ -103,7 +103,8 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 // NewSession opens a session of the caller's own, for what must not share its
 // fate with the rest of the program. Pass it to recipes with WithSession. A
 // ttl of 0 is the client's. The caller closes the session; Close of the client
-// does so at the latest. ctx bounds the opening and not the session.
+// does so at the latest. ctx bounds the opening and not the session; a store out of
+// reach ends it as it does in Session, after the client's TTL and not after ttl.
 func (c *Client) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
 	if ttl == 0 {
 		ttl = c.ttl

@@ -20,17 +20,21 @@ const (
 )
 
 // Retry calls op until it succeeds, fails with an error that trying again does
-// not mend, ctx ends, or the store has not answered for as long as the
-// client's TTL, after which no session would be alive anyway. It is for
-// authors of recipes, and for calls that may be repeated: all of a driver's
-// may. The pauses between attempts grow and are random by half, so that
-// clients that were cut off together do not come back together.
+// not mend, ctx ends, or the client's TTL has passed since the first failure. That
+// bound is for who has nothing yet, and wants to be told in useful time that the store
+// is out of reach; what is done for a place in a line goes on for as long as its
+// session, by Session.Retry. It is for authors of recipes, and for calls that may be
+// repeated: all of a driver's may. But a wait that breaks twice in many hours needs a
+// loop of its own, as the bound would be over by then. The pauses between attempts
+// grow and are random by half, so that clients that were cut off together do not come
+// back together.
 //
 // When ctx ends, the error Is the last attempt's and ctx's.
 func (c *Client) Retry(ctx context.Context, op func(ctx context.Context) error) error {
 	err := op(ctx)
 	if err != nil && driver.Transient(err) {
-		err = c.retry(ctx, op, err)
+		giveUp := time.Now().Add(c.ttl)
+		err = c.retry(ctx, op, err, nil, func() bool { return !time.Now().Before(giveUp) })
 	}
 	if err != nil && ctx.Err() != nil {
 		return ended(ctx, err)
@@ -38,11 +42,31 @@ func (c *Client) Retry(ctx context.Context, op func(ctx context.Context) error) 
 	return err
 }
 
-func (c *Client) retry(ctx context.Context, op func(ctx context.Context) error, err error) error {
-	giveUp := time.Now().Add(c.ttl)
+// Retry is as the client's, but goes on for as long as the session lives, whatever
+// the client's TTL is: a place in a line is kept until the store is back, or there is
+// nothing left to keep. When the session ends first, the error is what Err says. It is
+// for authors of recipes.
+func (s *Session) Retry(ctx context.Context, op func(ctx context.Context) error) error {
+	err := op(ctx)
+	if err != nil && driver.Transient(err) {
+		err = s.client.retry(ctx, op, err, s.Done(), func() bool { return s.Err() != nil })
+		if over := s.Err(); over != nil && driver.Transient(err) {
+			return over // which no attempt would have outlived
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return ended(ctx, err)
+	}
+	return err
+}
+
+// retry repeats an op that has failed with err until it is vain to go on, which it
+// asks before each attempt. over, which may be nil, ends a pause.
+func (c *Client) retry(ctx context.Context, op func(ctx context.Context) error, err error,
+	over <-chan struct{}, vain func() bool) error {
 	pause := firstPause
 	for driver.Transient(err) {
-		if ctx.Err() != nil || !time.Now().Before(giveUp) {
+		if ctx.Err() != nil || vain() {
 			return err
 		}
 		c.log.Debug("trying again", zap.Duration("pause", pause), zap.Error(err))
@@ -50,6 +74,9 @@ func (c *Client) retry(ctx context.Context, op func(ctx context.Context) error, 
 		select {
 		case <-timer.C:
 		case <-ctx.Done(): // the caller's time is up: no attempt would finish
+			timer.Stop()
+			return err
+		case <-over:
 			timer.Stop()
 			return err
 		}

@@ -92,7 +92,8 @@ func CheckValue(value []byte) error {
 }
 
 // Write replaces the value that the recipe stores with the entry, for everybody
-// to see. Of several calls the last one to begin counts; ctx bounds the call.
+// to see. Of several calls the last one to begin counts; ctx bounds the call, and
+// nothing else but the session: a store that is away does not cost the entry its place.
 // It fails with an error that Is coord.ErrNotHeld if the entry is gone or its
 // session over, and changes nothing then, so no value comes from one who has
 // lost his place. After another error the value may have been written; calling
@@ -113,7 +114,7 @@ func (e *Entry) Write(ctx context.Context, value []byte) error {
 		return e.queue.fail("write", notHeld(e.session.Err()))
 	}
 	data := e.queue.encoder.encode(e.since, Request{Value: value, inPlaceOf: e.place})
-	err := e.queue.client.Retry(ctx, func(ctx context.Context) error {
+	err := e.session.Retry(ctx, func(ctx context.Context) error {
 		if err := e.over(); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -88,15 +87,19 @@ type Request struct {
 	// own which is gone as soon as the entry holds or has left. See NearestGate.
 	Gate bool
 
+	stays     bool // the entry keeps its place from when it is made, and not only when it has seen it
 	inPlaceOf *place
 	gateOf    *Entry
 }
 
 // Acquire joins the line at its end and waits until the rule lets the entry
-// hold. ctx bounds the joining and waiting. After an error no entry is left:
-// what may still be in the store, or on its way there, is cleared up in the
-// background until it surely is gone or the session is.
+// hold. ctx bounds the joining and waiting. Who cannot join because the store is out
+// of reach gives up after the client's TTL; who has joined keeps the place, for as
+// long as the session lives. After an error no entry is left: what may still be in the
+// store, or on its way there, is cleared up in the background until it surely is gone
+// or the session is.
 func (q *Queue) Acquire(ctx context.Context, req Request) (*Entry, error) {
+	req.stays = true
 	e, line, err := q.join(ctx, req, byRule)
 	if err != nil {
 		return nil, q.fail("acquire", err)
@@ -241,14 +244,27 @@ func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Req
 		e.slot = r.take(dir)
 	}
 	id, data := slotID(req.Kind, req.Terms, e.slot), q.encoder.encode(e.since, req)
-	var nodes []driver.Node
-	certain := true // that a failed create has left nothing
-	err := q.client.Retry(ctx, func(ctx context.Context) (err error) {
-		e.node, nodes, err = q.create(ctx, s.Driver(), dir, id, data, v)
+	var known struct { // in one piece, for what a closure refers to is allocated
+		nodes   []driver.Node
+		made    bool // the store has said that there is a node
+		unclear bool // a failed create may have left something
+	}
+	create := func(ctx context.Context) (err error) {
+		e.node, known.nodes, err = q.create(ctx, s.Driver(), dir, id, data, v)
 		// A node without a list is one that was made and could not be looked at.
-		certain = certain && e.node.Key == "" && refused(err)
+		known.made = known.made || e.node.Key != ""
+		known.unclear = known.unclear || known.made || !refused(err)
 		return err
-	})
+	}
+	standing := e.gateOf != nil || e.place != nil // there is a place already
+	var err error
+	if !standing {
+		err = q.client.Retry(ctx, create)
+		standing = err != nil && req.stays && known.made && ctx.Err() == nil && driver.Transient(err)
+	}
+	if standing {
+		err = s.Retry(ctx, create)
+	}
 	switch {
 	case err == nil:
 		e.token = e.node.Token
@@ -256,52 +272,13 @@ func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Req
 			e.token = e.place.Token
 		}
 		r.enter(e)
-		return e, nodes, nil
-	case certain:
-		r.give(e)
-	default:
+		return e, known.nodes, nil
+	case known.unclear:
 		q.abandon(e, id)
+	default:
+		r.give(e)
 	}
 	return nil, nil, err
-}
-
-// refused reports whether err says that a create was not applied and will not
-// be. An unknown outcome is none of that, whatever it was caused by: a node that
-// was made, and could not be looked at because the store was away by then, is one.
-func refused(err error) bool {
-	if errors.Is(err, coord.ErrUncertain) {
-		return false
-	}
-	return errors.Is(err, coord.ErrUnavailable) || errors.Is(err, coord.ErrInvalid) || errors.Is(err, coord.ErrDenied)
-}
-
-// abandon makes sure, on the session's time, that a create whose outcome is
-// not known leaves nothing, and only then lets its slot be used again.
-func (q *Queue) abandon(e *Entry, id string) {
-	e.session.Go(func(ctx context.Context) {
-		if persist(ctx, q.client, func(ctx context.Context) error { return e.session.Driver().Abandon(ctx, e.dir, id) }) {
-			e.roster.give(e)
-		}
-	})
-}
-
-// persist calls op until it succeeds or ctx, a session's, ends. It reports
-// which. Every error is tried again: a permission may come back, and what is
-// not cleared up blocks everybody else.
-func persist(ctx context.Context, c *coord.Client, op func(context.Context) error) bool {
-	for {
-		err := c.Retry(ctx, op)
-		if err == nil {
-			return true
-		}
-		pause := time.NewTimer(time.Second)
-		select {
-		case <-ctx.Done(): // the store removes what the session had
-			pause.Stop()
-			return false
-		case <-pause.C:
-		}
-	}
 }
 
 // find returns the entry's index in a listing of its line. A listing always

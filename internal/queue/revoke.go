@@ -25,7 +25,9 @@ const maxReason = 1 << 10
 // Revoke asks the entry that holds, or waits, with the given token to leave, and
 // waits until it has: nil means that it is gone, also if it was before. Nothing
 // is done to the entry itself. When ctx ends first, or the caller's session is
-// lost, the request is withdrawn.
+// lost, the request is withdrawn. Who cannot ask because the store is out of reach
+// gives up after the client's TTL; who has asked waits on, for as long as the session
+// lives.
 func (q *Queue) Revoke(ctx context.Context, token uint64, reason string) error {
 	if err := q.revoke(ctx, token, reason); err != nil {
 		return q.fail("revoke", err)
@@ -54,17 +56,35 @@ func (q *Queue) revoke(ctx context.Context, token uint64, reason string) error {
 		return err
 	}
 	defer e.discard()
+	return e.outlast(ctx, target, token)
+}
+
+// outlast waits, as who waits in the line does, until there is no entry whose holds
+// have the token. target is the one that there was.
+func (e *Entry) outlast(ctx context.Context, target driver.Node, token uint64) error {
+	wait, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(e.session.Context(), cancel) // for looks, which need no session
+	defer stop()
 	for {
-		err := q.client.Retry(ctx, func(ctx context.Context) error { return s.Driver().WaitDelete(ctx, target) })
-		if err != nil {
+		err := e.session.Driver().WaitDelete(wait, target)
+		if _, err = e.outlived(ctx, Verdict{}, err); err != nil {
 			return err
 		}
-		// A downgrade leaves another entry in its place.
+		// It is gone, and a downgrade has left another in its place, or not; or else
+		// the wait has broken.
 		was := target
-		if target, err = q.byToken(ctx, token); err != nil || target.Key == "" {
+		err = e.session.Retry(wait, func(ctx context.Context) (err error) {
+			target, err = e.queue.byToken(ctx, token)
 			return err
+		})
+		if err != nil {
+			return e.unfollowed(ctx, err)
 		}
-		if target.Same(was) { // it is gone, and a listing that is behind still shows it
+		if target.Key == "" {
+			return nil
+		}
+		if target.Same(was) { // the wait has broken, or a listing that is behind still shows it
 			if err := e.pause(ctx); err != nil {
 				return err
 			}

@@ -31,9 +31,9 @@ func InPlaceOf(n driver.Node) uint64 {
 // deletion for the grant. A rule says Aside of the old entry while both are
 // there.
 //
-// ctx bounds it. After an error h is as it was, or it was lost, and the error
-// says so and Is coord.ErrNotHeld. It Is coord.ErrInvalid if the entry has other
-// holds.
+// ctx bounds it, and nothing else while the session lives: if the store is away it
+// waits. After an error h is as it was, or it was lost, and the error says so and Is
+// coord.ErrNotHeld. It Is coord.ErrInvalid if the entry has other holds.
 func (e *Entry) Trade(ctx context.Context, h *coord.Hold, req Request) (*Entry, *coord.Hold, error) {
 	n, hold, err := e.trade(ctx, h, req)
 	if err != nil {
@@ -91,24 +91,32 @@ func (e *Entry) tradable(h *coord.Hold) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.removed != nil {
+	return e.tradableLocked(h)
+}
+
+// tradableLocked says why h is not the one hold of an entry that stands, or nil.
+func (e *Entry) tradableLocked(h *coord.Hold) error {
+	switch {
+	case e.removed != nil:
 		return e.removed
-	}
-	if len(e.holds) != 1 || e.holds[0] != h {
+	case e.leaving:
+		return fmt.Errorf("%w: it is being left", coord.ErrInvalid)
+	case len(e.holds) != 1 || e.holds[0] != h: // another was added, and h may have been let go since
 		return fmt.Errorf("%w: it is held %d times; only the last hold of it can be traded", coord.ErrInvalid, len(e.holds))
 	}
 	return nil
 }
 
-// giveUp takes the only hold of an entry that was traded away.
+// giveUp takes the only hold of an entry that was traded away. It looks and takes
+// in one step: whoever enters the entry again has a hold of it, or finds it released.
 func (e *Entry) giveUp(h *coord.Hold) error {
-	if err := e.tradable(h); err != nil {
+	if err := h.Err(); err != nil {
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.holds) != 1 || e.leaving { // in this moment
-		return fmt.Errorf("%w: it is being entered or left", coord.ErrInvalid)
+	if err := e.tradableLocked(h); err != nil {
+		return err
 	}
 	e.holds, e.released, e.traded = nil, true, true
 	return nil

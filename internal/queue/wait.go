@@ -118,10 +118,11 @@ func (e *Entry) first(ctx context.Context) bool {
 	return err == nil && first
 }
 
-// look lists the line again: the one read of a handoff that was not certain.
+// look lists the line again: the one read of a handoff that was not certain. If the
+// store is away the entry keeps its place, for as long as the session lives.
 func (e *Entry) look(ctx context.Context) ([]driver.Node, error) {
 	var nodes []driver.Node
-	err := e.queue.client.Retry(ctx, func(ctx context.Context) (err error) {
+	err := e.session.Retry(ctx, func(ctx context.Context) (err error) {
 		nodes, err = e.queue.see(ctx, e.session.Driver(), e.dir)
 		return err
 	})

@@ -1,0 +1,90 @@
+package coord_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/drivers/mem"
+)
+
+// retrying is Client.Retry or Session.Retry.
+type retrying = func(context.Context, func(context.Context) error) error
+
+func byClient(c *coord.Client, _ *coord.Session) retrying  { return c.Retry }
+func bySession(_ *coord.Client, s *coord.Session) retrying { return s.Retry }
+
+// A client tries again for its own TTL, and a session for as long as it lives.
+func TestWhoRetriesHowLong(t *testing.T) {
+	const long = 10 * ttl
+	unsaid, cancel := context.WithCancel(context.Background()) // to the store
+	cancel()
+	for name, c := range map[string]struct {
+		by       func(*coord.Client, *coord.Session) retrying
+		end      func(*coord.Session, context.CancelFunc) // after twice the client's TTL
+		why      error
+		from, to time.Duration
+	}{
+		"client":            {byClient, nil, coord.ErrUnavailable, ttl, ttl + time.Second},
+		"session, lost":     {bySession, nil, coord.ErrSessionLost, long - time.Second, long},
+		"session, closed":   {bySession, func(s *coord.Session, _ context.CancelFunc) { _ = s.Close(unsaid) }, coord.ErrClosed, 2 * ttl, 2 * ttl},
+		"session, canceled": {bySession, func(_ *coord.Session, cancel context.CancelFunc) { cancel() }, context.Canceled, 2 * ttl, 2 * ttl},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, client *coord.Client, conn *mem.Conn, _ *observer.ObservedLogs) {
+				s, err := client.NewSession(t.Context(), long)
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn.Link().Cut()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.end != nil {
+					time.AfterFunc(2*ttl, func() { c.end(s, cancel) })
+				}
+				began := time.Now()
+				err = c.by(client, s)(ctx, func(context.Context) error { return coord.ErrUnavailable })
+				if took := time.Since(began); !errors.Is(err, c.why) || took < c.from || took > c.to {
+					t.Errorf("%v after %v; want %v after %v to %v", err, took, c.why, c.from, c.to)
+				}
+				time.Sleep(long) // by then the store has ended the session
+			})
+		})
+	}
+}
+
+// What trying again does not mend is returned as it is, and so is what succeeds,
+// also when the session has ended.
+func TestSessionRetriesWhatMayPass(t *testing.T) {
+	bubble(t, func(t *testing.T, client *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
+		s, err := client.Session(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []error{coord.ErrDenied, nil} {
+			calls := 0
+			err := s.Retry(t.Context(), func(context.Context) error {
+				if calls++; calls < 3 {
+					return coord.ErrUncertain
+				}
+				return want
+			})
+			if err != want || calls != 3 {
+				t.Errorf("%v after %d calls; want %v after 3", err, calls, want)
+			}
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Retry(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Errorf("what succeeds: %v", err)
+		}
+		if err := s.Retry(t.Context(), func(context.Context) error { return coord.ErrUncertain }); !errors.Is(err, coord.ErrClosed) {
+			t.Errorf("what fails after the session's end: %v; want that end", err)
+		}
+	})
+}
