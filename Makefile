@@ -25,7 +25,7 @@ test: servers
 	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
 	@$(GO) test -race -run='^$$' ./... >/dev/null # compiles with all processors
 	@export COORDKIT_REPORTS=$(REPORTS); { \
-		$(GO) test -race -count=1 -p=1 -timeout=25m ./... || touch $(FAILED); \
+		$(GO) test -race -count=1 -p=1 -timeout=40m ./... || touch $(FAILED); \
 		$(GO) test -count=1 -run=Beside ./internal/storetest || touch $(FAILED); \
 		} 2>&1 | tee $(OUTPUT)
 	@$(GO) run ./internal/report/cmd/printreports $(REPORTS)
