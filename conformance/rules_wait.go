@@ -150,7 +150,7 @@ func waitsForGone(t *Trial) {
 		start := time.Now()
 		w := t.wait(waiter, n)
 		t.returnsNil(w, n, "it was gone before the wait")
-		if took := time.Since(start); took > time.Second+t.pulse.lag(start) {
+		if took := time.Since(start); took > t.promptly()+t.pulse.lag(start) {
 			t.Fatalf("WaitDelete of a node that was gone before took %v", took)
 		}
 		for i := range 10 {

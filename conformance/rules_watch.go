@@ -58,7 +58,7 @@ func (v *view) first(o *observing) {
 	if err := v.t.awaits(o, v.t.patience(), func([]driver.Node) error { return nil }); err != nil {
 		v.t.Fatalf("a watch does not show the directory when it begins: %v", err)
 	}
-	if took := time.Since(start); took > time.Second+v.t.pulse.lag(start) {
+	if took := time.Since(start); took > v.t.promptly()+v.t.pulse.lag(start) {
 		v.t.Fatalf("a watch took %v to show the directory when it began", took)
 	}
 	if err := v.look(o.states()[0]); err != nil {

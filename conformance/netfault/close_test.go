@@ -34,7 +34,7 @@ func TestCloseUnderEveryFault(t *testing.T) {
 			_, _ = server.Write([]byte("event"))
 
 			closeAll(t, p.Control)
-			goleak.VerifyNone(t, before)
+			wantNoneLeft(t, before)
 			for _, conn := range []net.Conn{client, server} {
 				for {
 					if _, err := conn.Read(make([]byte, 16)); err != nil {

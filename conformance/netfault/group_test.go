@@ -110,7 +110,7 @@ func TestNewGroupErrors(t *testing.T) {
 			t.Errorf("NewGroup(%q) succeeded", targets)
 		}
 	}
-	goleak.VerifyNone(t, before)
+	wantNoneLeft(t, before)
 }
 
 func TestGroupAddrsAreDistinct(t *testing.T) {

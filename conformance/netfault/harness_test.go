@@ -108,6 +108,19 @@ func closeAll(t testing.TB, c *Control) {
 	checkSums(t, s)
 }
 
+// wantNoneLeft wants the goroutines to end that are not in before. It has the
+// patience that goleak lacks where the machine is busy.
+func wantNoneLeft(t testing.TB, before goleak.Option) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if err = goleak.Find(before); err == nil {
+			return
+		}
+	}
+	t.Error(err)
+}
+
 // checkSums holds the counters to what their documentation says of them.
 func checkSums(t testing.TB, s Stats) {
 	t.Helper()

@@ -73,8 +73,10 @@ func TestWaitingOnManyLocks(t *testing.T) {
 
 // A thousand goroutines queue up for one lock in one process.
 func TestThousandWaitsOnOneLock(t *testing.T) {
-	f := startOn(t, standard.Get(t), brief())
-	s := f.open(time.Minute)
+	timing := brief()
+	timing.attempt = patience // the wait for one's turn counts
+	f := startOn(t, standard.Get(t), timing)
+	s := f.open(2 * time.Minute) // of which an attempt has a third
 	const many = 1000
 	nodes := make([]driver.Node, many)
 	var joining, waits sync.WaitGroup

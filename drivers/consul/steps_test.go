@@ -83,7 +83,7 @@ func TestNameWithALockDelay(t *testing.T) {
 	n := f.create(s, "d", "0")
 	f.remove(n.Key)
 	thief, _, err := f.admin.Session().CreateNoChecks(&api.SessionEntry{
-		TTL: "1m", Behavior: api.SessionBehaviorDelete, LockDelay: 500 * time.Millisecond}, nil)
+		TTL: "1m", Behavior: api.SessionBehaviorDelete, LockDelay: 3 * time.Second}, nil)
 	must(t, err)
 	_, _, err = f.admin.KV().Acquire(&api.KVPair{Key: n.Key, Session: thief}, nil)
 	must(t, err)

@@ -17,7 +17,7 @@ import (
 func TestDoneClosesBeforeTheNodesVanish(t *testing.T) {
 	t.Parallel()
 	f, proxy := throughProxy(t, defaultTiming)
-	s := f.open(time.Second)
+	s := f.open(5 * time.Second) // the look at the store fits into the lease's margin
 	n := f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
 	deleted := f.admin.Watch(within(t), n.Key, clientv3.WithFilterPut(), clientv3.WithCreatedNotify())
@@ -38,7 +38,7 @@ func TestDoneClosesBeforeTheNodesVanish(t *testing.T) {
 func TestSessionOutlivesConnections(t *testing.T) {
 	t.Parallel()
 	f, proxy := throughProxy(t, defaultTiming)
-	s := f.open(2 * time.Second)
+	s := f.open(5 * time.Second)
 	f.create(s, "d", "0")
 	for range 5 {
 		before := s.lease.Deadline()

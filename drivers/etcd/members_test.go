@@ -131,7 +131,7 @@ func TestLeaderFrozenBeyondTheTTL(t *testing.T) {
 	leader, err := etcd.Leader(within(t))
 	must(t, err)
 	f := startOn(t, etcd.ClientConfig(), etcd.ClientConfig(), swift())
-	s := f.open(3 * time.Second)
+	s := f.open(6 * time.Second) // the others elect a leader and renew in that time
 	n := f.create(s, "d", "0")
 	must(t, etcd.Member(leader).Freeze())
 	defer func() { must(t, etcd.Member(leader).Thaw()) }()

@@ -100,7 +100,7 @@ func TestWatchThatIsCanceledByACompaction(t *testing.T) {
 	var gate sync.Mutex
 	var compacted atomic.Bool
 	timing := defaultTiming
-	timing.feeds.quiet, timing.feeds.answer = patience, patience
+	timing.feeds.quiet, timing.feeds.answer = 10*patience, 10*patience
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
 	config := etcd.ClientConfig()
 	config.DialOptions = []grpc.DialOption{grpc.WithChainStreamInterceptor(
@@ -114,7 +114,7 @@ func TestWatchThatIsCanceledByACompaction(t *testing.T) {
 	must(t, err)
 	id := int64(lease.ID)
 	f.put(id, "d", "0")
-	o := observing(t, f.conn, "d")
+	o := observingUntil(t.Context(), t, f.conn, "d") // the load may take a slow disk minutes
 	o.next("0=0")
 
 	gate.Lock()

@@ -22,7 +22,12 @@ type observation struct {
 
 // observing starts a watch, which is over before the test is.
 func observing(t testing.TB, c driver.Conn, dir string) *observation {
-	ctx, cancel := context.WithCancel(within(t))
+	return observingUntil(within(t), t, c, dir)
+}
+
+// observingUntil is observing for as long as ctx lasts.
+func observingUntil(ctx context.Context, t testing.TB, c driver.Conn, dir string) *observation {
+	ctx, cancel := context.WithCancel(ctx)
 	o := &observation{t: t, stop: cancel, states: make(chan []driver.Node, 10_000), result: make(chan error, 1)}
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -54,7 +54,7 @@ func TestTTLBelowTheStoresMinimum(t *testing.T) {
 func TestSessionOutlivesItsTTL(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	s := f.open(time.Second)
+	s := f.open(3 * time.Second)
 	f.create(s, "d", "0")
 	first := s.lease.Deadline()
 	sent := f.tap.during(func() {

@@ -103,7 +103,7 @@ func (l locker) round(ctx context.Context, r *rand.Rand) error {
 func TestHammer(t *testing.T) {
 	const clients, rounds = 8, 60
 	st := mem.NewStore()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // fails the test if somebody hangs
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // fails the test if somebody hangs
 	defer cancel()
 	var inside sync.Mutex
 	var last uint64

@@ -28,9 +28,12 @@ func shadowSixth(h conformance.Harness) conformance.Harness {
 	}
 	dial := h.Open
 	return onConn(h, func(c *conn) {
-		var second driver.Conn
+		var held sync.Mutex
+		var seconds []driver.Conn // one for each session that has a shadow
 		c.close = func() error {
-			if second != nil {
+			held.Lock()
+			defer held.Unlock()
+			for _, second := range seconds {
 				_ = second.Close()
 			}
 			return c.Conn.Close()
@@ -60,10 +63,13 @@ func shadowSixth(h conformance.Harness) conformance.Harness {
 					return s.Session, nil
 				}
 				if shadow == nil {
-					var err error
-					if second, err = dial(s.ctx, c.namespace); err != nil {
+					second, err := dial(s.ctx, c.namespace)
+					if err != nil {
 						return nil, err
 					}
+					held.Lock()
+					seconds = append(seconds, second)
+					held.Unlock()
 					opened, err := second.OpenSession(s.ctx, s.TTL())
 					if err != nil {
 						return nil, err
