@@ -117,7 +117,7 @@ func (l *line) wait(ctx context.Context, who int) {
 // serve has the holder leave, and waits until everybody was served or the time
 // is over.
 func (l *line) serve(ctx context.Context, stop context.CancelFunc) (contest.Sample, error) {
-	l.meter.ordered, l.meter.clocked = true, false
+	l.meter.inOrder()
 	l.meter.begin()
 	before, start := l.effort(), time.Now()
 	l.meter.releases(1)
@@ -160,6 +160,13 @@ func (l *line) serve(ctx context.Context, stop context.CancelFunc) (contest.Samp
 	default:
 	}
 	return s, l.spent(&s, before, after)
+}
+
+// inOrder has the meter look at the order from here on, by numbers alone.
+func (m *meter) inOrder() {
+	m.mu.Lock() // others have the lock while it is looked for in vain
+	defer m.mu.Unlock()
+	m.ordered, m.clocked = true, false
 }
 
 // await returns when so many stand in line.

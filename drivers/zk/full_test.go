@@ -37,7 +37,7 @@ func TestServerFull(t *testing.T) {
 	}
 	full := func(what string, call func(ctx context.Context) error) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(within(t), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(within(t), 3*time.Second)
 		defer cancel()
 		err := call(ctx)
 		wantIs(t, err, context.DeadlineExceeded)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	gozk "github.com/go-zookeeper/zk"
 
@@ -35,6 +36,7 @@ func (c *tapped) loseReply(t testing.TB, frame []byte) {
 	c.busy.Add(1)
 	defer c.busy.Done()
 	c.detach()
+	_ = c.Conn.SetReadDeadline(time.Now().Add(patience)) // the server may be slow to write it down
 	if _, err := c.Conn.Write(frame); err != nil {
 		t.Error(err)
 	}

@@ -20,7 +20,9 @@ func TestTTL(t *testing.T) {
 		if got := s.TTL(); got != ttl {
 			t.Errorf("%v were asked for and %v granted", ttl, got)
 		}
-		must(t, s.Close(within(t)))
+		if err := s.Close(within(t)); ttl >= time.Second || !errors.Is(err, driver.ErrUncertain) {
+			must(t, err) // in less time a server may not come to write it down
+		}
 	}
 	for _, ttl := range []time.Duration{-1, 0, 1, 4000500 * time.Microsecond, 399 * time.Millisecond, 40001 * time.Millisecond, maxTTL, maxTTL + 1} {
 		_, err := f.OpenSession(within(t), ttl)
@@ -92,7 +94,7 @@ func linked(t *testing.T) (*fixture, *netfault.Group) {
 // One of two ways freezes: the session goes on by the other, and in time.
 func TestSilentServerIsLeft(t *testing.T) {
 	f, g := linked(t)
-	s := f.open(4 * time.Second)
+	s := f.open(10 * time.Second)
 	n := f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
 	f.eventuallyArmed(s, n)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -171,14 +172,18 @@ func TestCloseAtEachRequest(t *testing.T) {
 		"connection": func(f *fixture, _ *session) error { return f.conn.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			closed := make(chan error, 1)
+			var all sync.Map // by fixture, how Close has ended
+			closed := func(f *fixture) chan error {
+				c, _ := all.LoadOrStore(f, make(chan error, 1))
+				return c.(chan error)
+			}
 			sweep(t, func(f *fixture, s *session, _ *tapped, _ []byte) bool {
-				go func() { closed <- end(f, s) }()
+				go func() { closed(f) <- end(f, s) }()
 				receive(f.t, "Done", s.Done()) // in the middle of the request
 				return false
 			}, func(f *fixture, s *session, last driver.Node, err error) {
 				if err != nil {
-					must(f.t, receive(f.t, "Close", closed))
+					must(f.t, receive(f.t, "Close", closed(f)))
 				}
 				wantEnded(driver.ErrClosed)(f, s, last, err)
 			})

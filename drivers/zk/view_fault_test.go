@@ -160,29 +160,27 @@ func TestWatchNeverGoesBack(t *testing.T) {
 	observer := f.peer()
 	s := f.open(long)
 	count, line := f.create(s, "d", "count"), f.create(s, "d", "line")
-	stop, last, all := make(chan struct{}), make(chan int, 1), within(t)
-	go func() {
-		for i := 1; ; i++ {
-			for err := error(driver.ErrUncertain); err != nil; {
-				if i%2 == 0 {
-					count, err = s.Update(all, count, []byte(fmt.Sprint(i)))
-				} else if err = s.Delete(all, line); err == nil {
-					line, err = s.Create(all, "d", "line", nil)
-				}
-				if err != nil {
-					t.Error(err)
-					break
-				}
-			}
+	stop, written, all := make(chan struct{}), make(chan error, 1), t.Context() // it takes as long as it takes
+	var writing sync.WaitGroup
+	t.Cleanup(writing.Wait)
+	writing.Go(func() {
+		var err error
+		for i := 1; err == nil; i++ {
 			select {
 			case <-stop:
-				last <- i
+				written <- nil
 				return
 			default:
 			}
+			if i%2 == 0 {
+				count, err = s.Update(all, count, []byte(fmt.Sprint(i)))
+			} else if err = s.Delete(all, line); err == nil {
+				line, err = s.Create(all, "d", "line", nil)
+			}
 		}
-	}()
-	w := observer.watch(within(t), "d")
+		written <- err
+	})
+	w := observer.watch(all, "d")
 	var value int
 	var token uint64
 	var sh show
@@ -218,8 +216,8 @@ func TestWatchNeverGoesBack(t *testing.T) {
 		}
 	}
 	close(stop)
-	receive(t, "the writer", last)
-	listed, err := f.List(all, "d")
+	must(t, receive(t, "the writer", written))
+	listed, err := f.List(within(t), "d")
 	must(t, err)
 	w.afterwards(sh, show{listed, nil}.text())
 }
@@ -237,7 +235,7 @@ func TestWatchesComeAndGo(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
 	n := f.create(s, "d", "0")
-	stop, all := make(chan struct{}), within(t)
+	stop, all := make(chan struct{}), t.Context()
 	var looking sync.WaitGroup
 	for i := range 4 {
 		looking.Go(func() {
@@ -255,6 +253,8 @@ func TestWatchesComeAndGo(t *testing.T) {
 				cancel()
 				select {
 				case <-stop:
+					return
+				case <-all.Done(): // the test has failed
 					return
 				default:
 				}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/goleak"
 
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	drivertest.Main(m)
 }
 
 // Three processes on a real store. The one that leads is killed, the next one is
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func TestProcesses(t *testing.T) {
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
 	hosts := strings.TrimPrefix(etcd.Endpoints()[0], "http://")
-	store := "etcd://" + hosts + "/demo?session_ttl=2s"
+	store := "etcd://" + hosts + "/demo?session_ttl=5s"
 	crew := crew{t: t, leads: make(chan *process, 10)}
 	for _, name := range []string{"a", "b", "c"} {
 		crew.start(store, name)

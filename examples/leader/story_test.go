@@ -28,7 +28,7 @@ func execute(t *testing.T, ctx context.Context, out io.Writer, args ...string) o
 }
 
 var (
-	storyText = regexp.MustCompile(`^(\d) replicas on mem:// with a TTL of 1s
+	storyText = regexp.MustCompile(`^(\d) replicas on mem:// with a TTL of 3s
 
  +\S+s  (replica-\d)  leads, token (\d+)
  +\S+s  (replica-\d)  was cut off from the store
@@ -46,7 +46,7 @@ $`)
 func TestStory(t *testing.T) {
 	for _, replicas := range []string{"2", "3", "7"} {
 		t.Run(replicas, func(t *testing.T) {
-			got := execute(t, t.Context(), io.Discard, "-ttl", "1s", "-replicas", replicas)
+			got := execute(t, t.Context(), io.Discard, "-ttl", "3s", "-replicas", replicas)
 			m := storyText.FindStringSubmatch(got.out)
 			if got.status != 0 || got.errors != "" || m == nil {
 				t.Fatalf("status %d\n%s\n%s", got.status, got.out, got.errors)

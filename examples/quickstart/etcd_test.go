@@ -14,7 +14,7 @@ func TestEtcd(t *testing.T) {
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
 	store := storeURL("etcd", etcd.Endpoints(), nil)
 	t.Run("story", func(t *testing.T) {
-		checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "2s"), 9)
+		checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "5s"), 9)
 		etcdEmpty(t, etcd)
 	})
 	t.Run("interrupt", func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestEtcdClusterWithTLS(t *testing.T) {
 		"tls_cert": {etcd.TLS.ClientCert},
 		"tls_key":  {etcd.TLS.ClientKey},
 	})
-	checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "2s"), 9)
+	checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "5s"), 9)
 	etcdEmpty(t, etcd)
 }
 

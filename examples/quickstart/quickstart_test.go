@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/drivertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { drivertest.Main(m) }
 
 // outcome is what a run of the program has left.
 type outcome struct {

@@ -44,7 +44,7 @@ func tell(t *testing.T, store string) {
 func TestEnsembleWithTLS(t *testing.T) {
 	z := testserver.StartZooKeeper(t, testserver.ZooKeeperOptions{Members: 3, TLS: true})
 	store := storeURL("zk", z.Endpoints(), withTLS(z.TLS))
-	checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "2s"), 9)
+	checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "5s"), 9)
 	interrupted(t, "-store", store, "-ttl", "5s")
 	zooKeeperEmpty(t, z)
 }
@@ -55,7 +55,7 @@ func TestDatacenterWithTLSAndTokens(t *testing.T) {
 	query := withTLS(consul.TLS)
 	query.Set("token_env", "QUICKSTART_TOKEN")
 	store := storeURL("consul", consul.Endpoints(), query)
-	checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "2s"), 9)
+	checkStory(t, execute(t, t.Context(), io.Discard, "-store", store, "-ttl", "5s"), 9)
 	interrupted(t, "-store", store, "-ttl", "5s")
 	consulEmpty(t, consul)
 }

@@ -22,6 +22,10 @@ func TestDeadlineOnFrozenConsul(t *testing.T) {
 	deadlines(t, startConsul(t, testserver.ConsulOptions{}))
 }
 
+// moment is how late a call may be: less than the shortest time after which a driver
+// would give up by itself. No call needs it but on a busy machine.
+const moment = time.Second
+
 // With the server stopped in the middle of everything, each call ends with its
 // ctx and not later than a moment after it.
 func deadlines(t *testing.T, s *store) {
@@ -61,7 +65,7 @@ func deadlines(t *testing.T, s *store) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s returned %v; want the end of its ctx", what, err)
 		}
-		if late > 100*time.Millisecond {
+		if late > moment {
 			t.Errorf("%s returned %v after its ctx's deadline", what, late)
 		}
 	}

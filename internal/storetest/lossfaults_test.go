@@ -105,7 +105,7 @@ func (f memberFault) on(t *testing.T, s *store) fault {
 	one := fault{
 		name:   f.name,
 		holder: s.dial(t, s.ttl, hosts(s.members[victim].Endpoint())...),
-		next:   s.dial(t, patient, hosts(rest...)...), // they may have to elect a leader first
+		next:   s.dial(t, enduring, hosts(rest...)...), // they may have to elect a leader first
 		cut:    func() error { return f.cut(s, victim) },
 		heal: func() error {
 			if err := f.heal(s, victim); err != nil {

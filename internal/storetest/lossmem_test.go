@@ -9,7 +9,7 @@ import (
 	"github.com/coordkit/coordkit/drivers/mem"
 )
 
-const memTTL = 500 * time.Millisecond
+const memTTL = 2 * time.Second
 
 func TestLossOnMem(t *testing.T) {
 	var cuts []fault
@@ -18,8 +18,8 @@ func TestLossOnMem(t *testing.T) {
 		holder, next := store.Open("loss"), store.Open("loss")
 		cuts = append(cuts, fault{
 			name:   map[mem.Direction]string{mem.Up: "frozen up", mem.Down: "frozen down", mem.Both: "frozen both ways"}[d],
-			holder: client(t, holder),
-			next:   client(t, next),
+			holder: client(t, holder, memTTL),
+			next:   client(t, next, patient),
 			cut:    func() error { holder.Link().Freeze(d); return nil },
 			heal:   holder.Link().Heal,
 		})
@@ -27,9 +27,9 @@ func TestLossOnMem(t *testing.T) {
 	showMargins(t, "mem: margins", tryLoss(t, 20, cuts...))
 }
 
-func client(t *testing.T, conn *mem.Conn) *coord.Client {
+func client(t *testing.T, conn *mem.Conn, ttl time.Duration) *coord.Client {
 	t.Helper()
-	c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(memTTL)})
+	c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(ttl)})
 	if err != nil {
 		t.Fatal(err)
 	}

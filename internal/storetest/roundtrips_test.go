@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
@@ -146,6 +147,8 @@ func (p *program) lock(ctx context.Context, t *testing.T) *mutex.Held {
 
 // roundTrips has three programs take turns with a lock.
 func roundTrips(t *testing.T, s *store, open func() program, want trips) {
+	var joining sync.WaitGroup
+	defer joining.Wait() // after cancel: nobody is to fail a test that is over
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	a, b, c := open(), open(), open()
@@ -153,6 +156,9 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	looks := program{Client: s.dial(t, patient, hosts(s.Endpoints()...)...)}
 	unlock := func(h *mutex.Held) {
 		t.Helper()
+		if h == nil {
+			t.FailNow() // which is told already
+		}
 		must(t, "Unlock", h.Unlock(ctx))
 	}
 	unlock(looks.lock(ctx, t))
@@ -170,13 +176,13 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	joins := func(p *program, place int) <-chan *mutex.Held {
 		t.Helper()
 		granted := make(chan *mutex.Held, 1)
-		go func() {
+		joining.Go(func() {
 			held, err := mutex.New(p.Client, "m").Lock(ctx)
 			if err != nil {
 				t.Error(err)
 			}
 			granted <- held
-		}()
+		})
 		lineOf(ctx, t, mutex.New(looks.Client, "m"), place)
 		return granted
 	}

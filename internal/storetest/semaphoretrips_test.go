@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,8 @@ func TestSemaphoreRoundTripsOnZooKeeper(t *testing.T) {
 	open := func() program { return tapped(t, s, hearZooKeeper) } // a program of its own
 	of := func(c *coord.Client) *semaphore.Semaphore { return semaphore.New(c, "s", many+2) }
 
+	var waiting sync.WaitGroup
+	defer waiting.Wait() // after cancel: nobody is to fail a test that is over
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	take := func(c *coord.Client, n int) *semaphore.Held {
@@ -59,13 +62,13 @@ func TestSemaphoreRoundTripsOnZooKeeper(t *testing.T) {
 	waits := func(p *program, gates int) <-chan *semaphore.Held { // and so have put up their gates
 		t.Helper()
 		granted := make(chan *semaphore.Held, 1)
-		go func() {
+		waiting.Go(func() {
 			held, err := of(p.Client).Acquire(ctx, 1)
 			if err != nil {
 				t.Error(err)
 			}
 			granted <- held
-		}()
+		})
 		for line, err := range looks.Watch(ctx, dir) {
 			must(t, "watching the line", err)
 			there := 0

@@ -22,6 +22,9 @@ const zkTTL = 3 * time.Second
 
 func startZooKeeper(t testing.TB, opts testserver.ZooKeeperOptions) *store {
 	t.Helper()
+	if opts.MaxSessionTimeout == 0 {
+		opts.MaxSessionTimeout = enduring
+	}
 	z := testserver.StartZooKeeper(t, opts)
 	s := &store{cluster: z, scheme: "zk", ttl: zkTTL}
 	for _, m := range z.Members {

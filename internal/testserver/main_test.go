@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -19,7 +20,25 @@ func TestMain(m *testing.M) {
 		runChild()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	code := m.Run()
+	if code == 0 {
+		if err := leaked(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// leaked tells of goroutines that do not end. goleak alone waits for less than half a
+// second, which is not much on a busy machine.
+func leaked() (err error) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if err = goleak.Find(); err == nil {
+			break
+		}
+	}
+	return err
 }
 
 func patient(t *testing.T) context.Context {
