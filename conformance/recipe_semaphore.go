@@ -110,7 +110,7 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 	return []Rule{
 		{
 			ID:   "P9",
-			Text: "Who was given another limit than those in line finds out and is told both, and nobody else is affected.",
+			Text: "Who was given another limit than those in line finds out and is told both, and whoever holds is within the limit that it was given.",
 			Cases: []Case{
 				{Name: "one holds", Check: open.check(semMismatch)},
 				{Name: "one waits", Check: open.check(semMismatchWaiting)},

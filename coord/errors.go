@@ -34,7 +34,8 @@ var (
 	// ErrInvalid: an argument or a setting is wrong.
 	ErrInvalid = driver.ErrInvalid
 
-	// ErrDenied: the store refused the credentials or the permission.
+	// ErrDenied: the store refused the credentials or the permission. If the error
+	// Is ErrUncertain too, that was after a change that may have been made.
 	ErrDenied = driver.ErrDenied
 
 	// ErrNotHeld: the lock, permit or leadership is not held: it was released,

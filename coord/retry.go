@@ -23,7 +23,7 @@ const (
 // not mend, ctx ends, or the client's TTL has passed since the first failure. That
 // bound is for who has nothing yet, and wants to be told in useful time that the store
 // is out of reach; what is done for a place in a line goes on for as long as its
-// session, by Session.Retry. It is for authors of recipes, and for calls that may be
+// session may live, by Session.Retry. It is for authors of recipes, and for calls that may be
 // repeated: all of a driver's may. But a wait that breaks twice in many hours needs a
 // loop of its own, as the bound would be over by then. The pauses between attempts
 // grow and are random by half, so that clients that were cut off together do not come
@@ -42,14 +42,16 @@ func (c *Client) Retry(ctx context.Context, op func(ctx context.Context) error) 
 	return err
 }
 
-// Retry is as the client's, but goes on for as long as the session lives, whatever
-// the client's TTL is: a place in a line is kept until the store is back, or there is
-// nothing left to keep. When the session ends first, the error is what Err says. It is
-// for authors of recipes.
+// Retry is as the client's, but goes on until the session ends, or its TTL has
+// passed since the first failure, whatever the client's TTL is: a place in a line is
+// kept until the store is back, or there is nothing left to keep. A session that
+// outlives that is one of a store that renews it and refuses the call. When the
+// session ends first, the error is what Err says. It is for authors of recipes.
 func (s *Session) Retry(ctx context.Context, op func(ctx context.Context) error) error {
 	err := op(ctx)
 	if err != nil && driver.Transient(err) {
-		err = s.client.retry(ctx, op, err, s.Done(), func() bool { return s.Err() != nil })
+		giveUp := time.Now().Add(s.TTL())
+		err = s.client.retry(ctx, op, err, s.Done(), func() bool { return s.Err() != nil || !time.Now().Before(giveUp) })
 		if over := s.Err(); over != nil && driver.Transient(err) {
 			return over // which no attempt would have outlived
 		}

@@ -3,6 +3,7 @@ package coord_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,6 +58,25 @@ func TestWhoRetriesHowLong(t *testing.T) {
 	}
 }
 
+// A store that renews the session and refuses the call is not asked for ever.
+func TestSessionRetriesForItsTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, client *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
+		const long = 10 * ttl
+		s, err := client.NewSession(t.Context(), long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = s.Retry(t.Context(), func(context.Context) error { return coord.ErrUnavailable })
+		if took := time.Since(began); !errors.Is(err, coord.ErrUnavailable) || took < long || took > long+time.Second {
+			t.Errorf("%v after %v; want ErrUnavailable after %v", err, took, long)
+		}
+		if err := errors.Join(s.Err(), s.Close(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // What trying again does not mend is returned as it is, and so is what succeeds,
 // also when the session has ended.
 func TestSessionRetriesWhatMayPass(t *testing.T) {
@@ -65,7 +85,8 @@ func TestSessionRetriesWhatMayPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []error{coord.ErrDenied, nil} {
+		denied := fmt.Errorf("%w: %w", coord.ErrUncertain, coord.ErrDenied)
+		for _, want := range []error{coord.ErrDenied, denied, nil} {
 			calls := 0
 			err := s.Retry(t.Context(), func(context.Context) error {
 				if calls++; calls < 3 {

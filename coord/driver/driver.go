@@ -80,8 +80,9 @@ type Session interface {
 	// after a Delete. The node vanishes with the session. Data longer than
 	// MaxData is refused with ErrInvalid; nil and empty data are the same.
 	//
-	// After an error that is not ErrUnavailable, ErrInvalid or ErrDenied the
-	// node may exist or appear later. The caller calls Create again, or Abandon.
+	// After an error that is not ErrUnavailable, ErrInvalid or ErrDenied, and after
+	// one that Is ErrUncertain, the node may exist or appear later. The caller calls
+	// Create again, or Abandon.
 	Create(ctx context.Context, dir, id string, data []byte) (Node, error)
 
 	// Abandon gives up every earlier Create of (dir, id) by this session:

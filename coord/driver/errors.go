@@ -34,7 +34,8 @@ var (
 	ErrInvalid = errors.New("invalid")
 
 	// ErrDenied: the store refused the credentials or the permission. Trying
-	// again does not help.
+	// again does not help. A call that has had its effect, or may have, and was
+	// refused what comes after, fails with an error that Is ErrUncertain too.
 	ErrDenied = errors.New("permission denied")
 )
 
@@ -80,9 +81,10 @@ func (e *Error) Unwrap() []error {
 }
 
 // Transient reports whether err says that the store did not answer, so that
-// the same call may be made again: it Is ErrUnavailable or ErrUncertain.
+// the same call may be made again: it Is ErrUnavailable or ErrUncertain, and not
+// ErrDenied.
 func Transient(err error) bool {
-	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain)
+	return (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain)) && !errors.Is(err, ErrDenied)
 }
 
 // ContextError says why ctx ended: an error that Is ctx.Err() and, where a

@@ -184,6 +184,10 @@ func listAll(a *agent, prefix string, q *api.QueryOptions) (api.KVPairs, *api.Qu
 
 var errFiltered = api.StatusError{Code: http.StatusForbidden, Body: "the token may not read all keys of the namespace"}
 
+// errFilteredAfter is the same of a call that has had its effect, which is
+// ErrUncertain too.
+var errFilteredAfter = fmt.Errorf("%w for what follows: %w", driver.ErrDenied, errFiltered)
+
 // consistently makes a linearizable read.
 func consistently(ctx context.Context) *api.QueryOptions {
 	return (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx)

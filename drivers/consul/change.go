@@ -38,7 +38,7 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 			s.dropped(n)
 			return failed(o, driver.ErrGone, nil)
 		case len(found) == 0:
-			return failed(o, nil, errFiltered)
+			return failed(o, driver.ErrUncertain, errFilteredAfter)
 		}
 		n.Version = found[len(found)-1].ModifyIndex
 		if session == s.id {

@@ -89,7 +89,7 @@ func (s *session) createOnce(ctx context.Context, o op, sl slot, data []byte, li
 func (s *session) created(o op, sl slot, key string, found []*api.KVPair, data []byte, list bool) (n driver.Node, all []driver.Node, again bool, err error) {
 	kv := entryOf(found, key)
 	if kv == nil {
-		return n, nil, false, failed(o, nil, errFiltered) // not ErrDenied, for it was made
+		return n, nil, false, failed(o, driver.ErrUncertain, errFilteredAfter) // it was made
 	}
 	own := *kv
 	own.Value = bytes.Clone(data) // the caller may use its own again
@@ -100,7 +100,7 @@ func (s *session) created(o op, sl slot, key string, found []*api.KVPair, data [
 		}
 		all = s.conn.nodes(sl.dir, found[1:])
 		if len(all) == 0 {
-			return n, nil, false, failed(o, nil, errFiltered) // likewise
+			return n, nil, false, failed(o, driver.ErrUncertain, errFilteredAfter) // likewise
 		}
 	}
 	return n, all, false, nil
@@ -176,7 +176,7 @@ func (s *session) tryMoveFence(ctx context.Context, o op, from uint64, with ...*
 	case err != nil:
 		return false, err
 	case conflict == nil && len(found) == 0:
-		return false, failed(o, nil, errFiltered)
+		return false, failed(o, driver.ErrUncertain, errFilteredAfter)
 	case conflict == nil:
 		s.fence.saw(found[len(found)-1].ModifyIndex)
 		return true, nil

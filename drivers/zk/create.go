@@ -97,8 +97,8 @@ func uncertain(o op, err error) error {
 	switch e.Kind {
 	case driver.ErrUnavailable:
 		return failed(o, driver.ErrUncertain, e.Err)
-	case driver.ErrDenied: // not ErrUncertain, for it is of no use to try again
-		return failed(o, nil, fmt.Errorf("a node may have been made, and permission for what follows is denied: %w", e.Err))
+	case driver.ErrDenied: // in which trying again is of no use
+		return failed(o, driver.ErrUncertain, fmt.Errorf("%w for what follows: %w", driver.ErrDenied, e.Err))
 	}
 	return err
 }

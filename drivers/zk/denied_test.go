@@ -10,6 +10,7 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/recipes/election"
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
@@ -37,15 +38,20 @@ func (f *fixture) private(dir string) (remove func()) {
 	return func() { must(f.t, f.admin.Delete(path, -1)) }
 }
 
-// wantToldWhy wants an error that says that a permission is missing, and does not
-// say that there is no node.
+// wantToldWhy wants an error that says that a permission is missing, and that there
+// may be a node.
 func wantToldWhy(t *testing.T, err error) {
 	t.Helper()
-	wantIs(t, err, gozk.ErrNoAuth)
-	for _, kind := range []error{driver.ErrDenied, driver.ErrUnavailable, driver.ErrInvalid} {
+	for _, kind := range []error{driver.ErrUncertain, driver.ErrDenied, gozk.ErrNoAuth} {
+		wantIs(t, err, kind)
+	}
+	for _, kind := range []error{driver.ErrUnavailable, driver.ErrInvalid} {
 		if errors.Is(err, kind) {
 			t.Errorf("there is a node, and the error is %v", err)
 		}
+	}
+	if driver.Transient(err) {
+		t.Errorf("to try again is of no use, and the error is %v", err)
 	}
 }
 
@@ -134,6 +140,18 @@ func TestDeniedLockLeavesNothing(t *testing.T) {
 		f.allow(dir, gozk.PermCreate|gozk.PermDelete)
 		_, err := mutex.New(programs(t, f)[0], "m").Lock(within(t))
 		wantToldWhy(t, err)
+		f.allow(dir, gozk.PermAll)
+		eventually(t, "no node", func() bool { return len(f.names(dir)) == 0 })
+	})
+	t.Run("Run", func(t *testing.T) {
+		f := start(t)
+		f.open(long)
+		dir, err := coord.Dir("election", "e")
+		must(t, err)
+		f.directory(dir)
+		f.allow(dir, gozk.PermCreate|gozk.PermDelete)
+		lead := func(context.Context, *election.Leadership) error { return nil }
+		wantToldWhy(t, election.New(programs(t, f)[0], "e").Run(within(t), nil, lead, nil))
 		f.allow(dir, gozk.PermAll)
 		eventually(t, "no node", func() bool { return len(f.names(dir)) == 0 })
 	})

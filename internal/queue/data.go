@@ -93,7 +93,8 @@ func CheckValue(value []byte) error {
 
 // Write replaces the value that the recipe stores with the entry, for everybody
 // to see. Of several calls the last one to begin counts; ctx bounds the call, and
-// nothing else but the session: a store that is away does not cost the entry its place.
+// nothing else but the session's TTL: a store that is away for less does not cost the
+// entry its place.
 // It fails with an error that Is coord.ErrNotHeld if the entry is gone or its
 // session over, and changes nothing then, so no value comes from one who has
 // lost his place. After another error the value may have been written; calling

@@ -31,7 +31,7 @@ func InPlaceOf(n driver.Node) uint64 {
 // deletion for the grant. A rule says Aside of the old entry while both are
 // there.
 //
-// ctx bounds it, and nothing else while the session lives: if the store is away it
+// ctx bounds it, and nothing else but the session's TTL: if the store is away it
 // waits. After an error h is as it was, or it was lost, and the error says so and Is
 // coord.ErrNotHeld. It Is coord.ErrInvalid if the entry has other holds.
 func (e *Entry) Trade(ctx context.Context, h *coord.Hold, req Request) (*Entry, *coord.Hold, error) {

@@ -20,11 +20,11 @@ type Leadership struct {
 // written while this leadership stood; the value of a leader that was deposed or
 // has resigned changes nothing, and the error then Is coord.ErrNotHeld.
 //
-// ctx bounds it; for a store that is out of reach it waits, as long as the
-// leadership stands. After another error the value may have been written, or not,
-// and calling again is safe: of several proclamations, at once or one after the
-// other, the last one to begin stays, however late the request of an earlier one
-// arrives. It costs one request.
+// ctx bounds it; for a store that is out of reach, or refuses it for now, it waits
+// for the session's TTL at the most. After another error the value may have been
+// written, or not, and calling again is safe: of several proclamations, at once or
+// one after the other, the last one to begin stays, however late the request of an
+// earlier one arrives. It costs one request.
 func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
 	if err := queue.CheckValue(value); err != nil {
 		return l.fail("proclaim", err)

@@ -45,12 +45,12 @@ func (h *WriteHeld) Unlock(ctx context.Context) error {
 // readers that wait right behind come in; no writer does in between. The read
 // hold's context has the values of the write hold's.
 //
-// ctx bounds it; for a store that is out of reach it waits, as long as the session
-// lives. After an error the lock is held to write as it was, and Downgrade may be
-// called again; if it is not, because it was lost or unlocked, the error Is
-// coord.ErrNotHeld. While the lock has been re-entered, under this hold or as this
-// hold, there is somebody who relies on being alone, and the error Is
-// coord.ErrInvalid.
+// ctx bounds it; for a store that is out of reach, or refuses it for now, it waits
+// for the session's TTL at the most. After an error the lock is held to write as it
+// was, and Downgrade may be called again; if it is not, because it was lost or
+// unlocked, the error Is coord.ErrNotHeld. While the lock has been re-entered, under
+// this hold or as this hold, there is somebody who relies on being alone, and the
+// error Is coord.ErrInvalid.
 func (h *WriteHeld) Downgrade(ctx context.Context) (*ReadHeld, error) {
 	e, read, err := h.entry.Trade(ctx, h.Hold, queue.Request{Kind: downgraded})
 	if err != nil {

@@ -53,7 +53,8 @@ func checkLimit(n int) error {
 // Limit returns the limit in force and how many permits are in use, as of now.
 // More are in use than the limit allows when it was lowered, or a raise of it has
 // ended, and those who came in before have not released yet; who came in in the
-// very moment of the change may show as waiting. It joins no line and opens no
+// very moment of the change may show as waiting, and who is about to be refused for
+// another limit as one who holds. It joins no line and opens no
 // session. ctx bounds it.
 func (s *Semaphore) Limit(ctx context.Context) (limit, used int, err error) {
 	if s.err != nil {
