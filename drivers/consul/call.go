@@ -90,7 +90,7 @@ func (c *conn) ask(ctx, attempt context.Context, o op, request func(context.Cont
 		return nil
 	}
 	err = c.failure(ctx, attempt, o, sent.Load(), err)
-	if ctx.Err() == nil && driver.Transient(err) {
+	if ctx.Err() == nil && o.life.Err() == nil && driver.Transient(err) {
 		c.agents.giveUp(a)
 	}
 	if isFull(err) {

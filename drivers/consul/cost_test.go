@@ -70,7 +70,7 @@ func TestRoundTrips(t *testing.T) {
 		must(t, receive(t, "the wait", wait))
 	}), sent{"watch": 1})
 	wantSent(t, "wait for what is gone", f.tap.during(func() { must(t, s.WaitDelete(within(t), ahead)) }), sent{"watch": 1})
-	wantSent(t, "close", f.tap.during(func() { must(t, s.Close(within(t))) }), sent{"session destroy": 1})
+	wantSent(t, "close", f.tap.during(func() { must(t, s.Close(within(t))) }), sent{"session destroy": 1, "session info": 1})
 	wantSent(t, "close again", f.tap.during(func() { must(t, s.Close(within(t))) }), sent{})
 }
 

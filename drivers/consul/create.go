@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/hashicorp/consul/api"
@@ -150,7 +149,8 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 				s.fence.doubt(sl, fence)
 			}
 			if moved {
-				s.ledger.dropped(dir, id, math.MaxUint64)
+				stands, _ := s.fence.position(sl)
+				s.ledger.abandoned(dir, id, stands)
 			}
 			if err != nil || moved {
 				return err
@@ -203,6 +203,7 @@ func (s *session) learnFence(ctx context.Context, o op, believed uint64) error {
 		return failed(o, driver.ErrUnavailable, errNoReason)
 	}
 	s.fence.saw(stands)
+	s.fence.wentBack(believed, stands)
 	return nil
 }
 

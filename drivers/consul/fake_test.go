@@ -22,12 +22,16 @@ import (
 // sessions, which succeed.
 func fake(t *testing.T, timing timing, serve http.HandlerFunc) *conn {
 	t.Helper()
+	var ended atomic.Bool
 	return openOn(t, timing, posing(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/v1/session/create":
 			_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
 		case r.URL.Path == "/v1/session/destroy/"+someSession:
+			ended.Store(true)
 			_, _ = w.Write([]byte("true"))
+		case r.URL.Path == "/v1/session/info/"+someSession && ended.Load():
+			noSession(w)
 		default:
 			serve(w, r)
 		}
@@ -64,6 +68,18 @@ func answerWith(w http.ResponseWriter, index uint64, kvs ...*api.KVPair) {
 		return
 	}
 	_ = json.NewEncoder(w).Encode(kvs) // fails if the client is gone
+}
+
+// noSession answers that there is none.
+func noSession(w http.ResponseWriter) {
+	sessions(w, "[]")
+}
+
+// sessions answers with a list of sessions as an agent does.
+func sessions(w http.ResponseWriter, list string) {
+	w.Header().Set("X-Consul-Index", "7")
+	w.Header().Set("X-Consul-Lastcontact", "0")
+	_, _ = w.Write([]byte(list))
 }
 
 func fakeSession(t *testing.T, c *conn) *session {
@@ -207,9 +223,9 @@ func TestRenewalByALeaderThatLagsBehind(t *testing.T) {
 	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/v1/session/info/") && known.Load():
-			_, _ = w.Write([]byte(`[{"ID":"` + someSession + `"}]`))
+			sessions(w, `[{"ID":"`+someSession+`"}]`)
 		case strings.HasPrefix(r.URL.Path, "/v1/session/info/"):
-			_, _ = w.Write([]byte(`[]`))
+			noSession(w)
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -219,4 +235,40 @@ func TestRenewalByALeaderThatLagsBehind(t *testing.T) {
 	must(t, s.Err())
 	known.Store(false)
 	wantIs(t, s.renew(within(t)), driver.ErrSessionLost)
+}
+
+// A leader that was elected a moment ago, and has not caught up, takes a session that
+// there is for one that there is not, and says that it was destroyed.
+func TestLeaderThatIsBehindDestroysNothing(t *testing.T) {
+	var destroys atomic.Int32
+	c := openOn(t, defaultTiming, posing(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v1/session/create":
+			_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
+		case r.URL.Path == "/v1/session/destroy/"+someSession:
+			destroys.Add(1)
+			_, _ = w.Write([]byte("true"))
+		case r.URL.Path == "/v1/session/info/"+someSession && destroys.Load() < 2:
+			sessions(w, `[{"ID":"`+someSession+`"}]`)
+		default:
+			noSession(w)
+		}
+	}))
+	must(t, fakeSession(t, c).Close(within(t)))
+	if n := destroys.Load(); n != 2 {
+		t.Errorf("it was destroyed %d times; want 2, for the first had no effect", n)
+	}
+}
+
+// A token that may not read sessions any more sees none, which says nothing.
+func TestHiddenSessionIsNotLost(t *testing.T) {
+	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Consul-Results-Filtered-By-Acls", "true")
+		noSession(w)
+	})
+	s := fakeSession(t, c)
+	wantIs(t, s.lookUp(within(t)), driver.ErrDenied)
+	if err := s.Err(); err != nil {
+		t.Errorf("the session has ended: %v", err)
+	}
 }

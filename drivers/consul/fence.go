@@ -71,6 +71,17 @@ func (f *fence) saw(stands uint64) {
 	}
 }
 
+// wentBack takes note that the fence stands before where it was believed to stand:
+// the store was restored from a snapshot. Requests that asked for that position may
+// be on their way, so it is moved before any slot is used.
+func (f *fence) wentBack(believed, stands uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stood == believed && 0 < stands && stands < believed {
+		f.stood, f.deleted = stands, true
+	}
+}
+
 // mark is the value of a fence that is moved from a position. It differs from
 // the one before, for the index moves only if the value changes.
 func mark(from uint64) []byte { return strconv.AppendUint(nil, from, 10) }

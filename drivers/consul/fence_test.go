@@ -43,6 +43,26 @@ func TestFence(t *testing.T) {
 	want("moved on", b, 15, false)
 }
 
+// A store that was restored from a snapshot has the fence where it stood then.
+func TestFenceGoesBack(t *testing.T) {
+	var f fence
+	a := slot{"d", "0"}
+	f.saw(3)
+	f.saw(9)
+	f.wentBack(5, 3) // of a request from before the last move
+	if stood, move := f.position(a); stood != 9 || move {
+		t.Errorf("it stands at %d, to be moved: %v; want 9, and it stays", stood, move)
+	}
+	f.wentBack(9, 3)
+	if stood, move := f.position(a); stood != 3 || !move {
+		t.Errorf("it stands at %d, to be moved: %v; want 3, and it is to be moved", stood, move)
+	}
+	f.saw(12)
+	if stood, move := f.position(a); stood != 12 || move {
+		t.Errorf("it stands at %d, to be moved: %v; want 12, and it stays", stood, move)
+	}
+}
+
 func TestMarksDiffer(t *testing.T) {
 	if string(mark(0)) == string(mark(1)) || len(mark(0)) == 0 {
 		t.Errorf("marks are %q and %q", mark(0), mark(1))

@@ -2,6 +2,7 @@ package consul
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -80,6 +81,15 @@ func (l *ledger) dropped(dir, id string, token uint64) {
 	if len(l.live[dir]) == 0 {
 		delete(l.live, dir)
 	}
+}
+
+// abandoned takes note that a slot is empty, whatever was made in it before a
+// position of the fence.
+func (l *ledger) abandoned(dir, id string, fence uint64) {
+	l.dropped(dir, id, math.MaxUint64)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.newest = max(l.newest, fence)
 }
 
 // version returns when a node was last changed, as far as is known.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -98,10 +99,12 @@ func granted(text string) string {
 	return fmt.Sprintf("no less than its session_ttl_min, which is 10s by default, and no more than %v", maxTTL)
 }
 
-// destroy ends a session. One that does not exist is success.
+// destroy ends a session. One that does not exist is success. That it does not is
+// asked once more: a leader that was elected a moment ago, and has not caught up,
+// says it of any.
 func (c *conn) destroy(ctx context.Context, id string, limit time.Duration) error {
 	o := op{name: "destroy session", key: id, write: true, limit: limit, life: c.ctx}
-	return c.do(ctx, o, func(ctx context.Context, a *agent) error {
+	err := c.do(ctx, o, func(ctx context.Context, a *agent) error {
 		done := false
 		_, err := a.Raw().Write("/v1/session/destroy/"+id, nil, &done, new(api.WriteOptions).WithContext(ctx))
 		if err == nil && !done {
@@ -109,7 +112,37 @@ func (c *conn) destroy(ctx context.Context, id string, limit time.Duration) erro
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	read := o
+	read.write = false
+	exists, err := c.exists(ctx, read, id)
+	if err == nil && exists {
+		err = errors.New("the leader does not know the session yet")
+	}
+	if err != nil {
+		return failed(o, driver.ErrUncertain, err)
+	}
+	return nil
 }
+
+// exists asks whether there is such a session.
+func (c *conn) exists(ctx context.Context, o op, id string) (bool, error) {
+	var found *api.SessionEntry
+	err := c.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
+		var meta *api.QueryMeta
+		found, meta, err = a.Session().Info(id, consistently(ctx))
+		err = answered(meta, err)
+		if err == nil && found == nil && meta.ResultsFilteredByACLs {
+			err = errHidden
+		}
+		return err
+	})
+	return found != nil, err
+}
+
+var errHidden = api.StatusError{Code: http.StatusForbidden, Body: "the token may not read the sessions of the node"}
 
 // destroyUntilDone ends a session in the background, as well as it can: until
 // the store confirms, the session has expired or the connection is closed.

@@ -88,12 +88,8 @@ func (s *session) renewal() op {
 // lookUp asks whether the session exists. The error Is ErrSessionLost if it
 // does not.
 func (s *session) lookUp(ctx context.Context) error {
-	var found *api.SessionEntry
-	err := s.conn.do(ctx, s.renewal(), func(ctx context.Context, a *agent) (err error) {
-		found, _, err = a.Session().Info(s.id, consistently(ctx))
-		return err
-	})
-	if err == nil && found == nil {
+	exists, err := s.conn.exists(ctx, s.renewal(), s.id)
+	if err == nil && !exists {
 		s.destroyed.Store(true)
 		return s.lost()
 	}

@@ -13,13 +13,13 @@ import (
 
 const store = "etcd"
 
-// refusals are the answers by which the server says that it did not even try:
-// it checks for them before it proposes anything, and while it applies it
-// leaves the store as it was.
+// refusals are the answers by which the server says that it did not even try: it
+// checks for them before it proposes anything. That the quota is used up
+// (ErrNoSpace) is none of them: a server that finds out while it applies a change
+// says so, and has made it.
 var refusals = []error{
 	rpctypes.ErrNoLeader,                   // asked for where there are other members, see conn.do
 	rpctypes.ErrTooManyRequests,            // the backlog is full
-	rpctypes.ErrNoSpace,                    // the quota is used up
 	rpctypes.ErrGRPCNotSupportedForLearner, // the balancer picks learners too
 }
 

@@ -171,6 +171,14 @@ func (f *feed) note(key string, revision uint64) {
 	})
 }
 
+// deletedHere takes note of a deletion that this process has made. The watch may have
+// told of it before the reply came.
+func (f *feed) deletedHere(key string, revision uint64) {
+	if f.gone[key] < revision {
+		f.line.deleted(key, revision)
+	}
+}
+
 // isFirst reports whether a node is the first of the line, if that is known: the
 // watch has told of all that has gone since the list.
 func (f *feed) isFirst(n driver.Node) (first, known bool) {

@@ -106,7 +106,7 @@ func (h *feeds) deleted(dir span, key string, revision uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if f := h.all[dir]; f != nil {
-		f.line.deleted(key, revision)
+		f.deletedHere(key, revision)
 	}
 }
 

@@ -27,28 +27,21 @@ const grantAttempts = 3
 // pause keeps attempts that fail at once apart.
 const pause = 50 * time.Millisecond
 
-// OpenSession implements driver.Conn. The lease's number is chosen here, so
-// that asking again after a lost reply cannot make a second lease.
+// OpenSession implements driver.Conn.
 func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 	o := op{name: "open session", write: true, limit: c.timing.of(ttl), life: c.ctx}
 	if ttl < minTTL || ttl > maxTTL || ttl%time.Second != 0 {
 		return nil, invalid(o, "a TTL of %v; etcd grants whole seconds from %v, or more as its election timeout wants, to %v", ttl, minTTL, maxTTL)
 	}
-	id := 1 + rand.Int64N(1<<63-1)
-	o.key = formatLease(id)
-	asked := int64(ttl / time.Second)
-	granted, sent, err := c.grant(ctx, o, id, asked)
+	id, granted, sent, err := c.grant(ctx, o, ttl)
 	if err != nil {
-		if errors.Is(err, driver.ErrUncertain) {
-			c.revokeLater(id, o.limit, ttl, true)
-		}
 		return nil, err
 	}
-	if granted > asked {
+	if granted > ttl {
 		c.revokeLater(id, o.limit, ttl, false)
-		return nil, invalid(o, "a TTL of %v; the least that this etcd grants is %ds, because of its election timeout", ttl, granted)
+		return nil, invalid(o, "a TTL of %v; the least that this etcd grants is %v, because of its election timeout", ttl, granted)
 	}
-	s := newSession(c, id, time.Duration(granted)*time.Second, sent)
+	s := newSession(c, id, granted, sent)
 	if !c.adopt(s) { // Close has begun in the meantime
 		s.close()
 		s.cancel()
@@ -59,31 +52,31 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 	return s, nil
 }
 
-// grant asks for the lease until it is known to exist, and returns what was
-// granted and when the request was sent that the grant counts from. An error
-// that Is ErrUncertain says that the lease may exist or come to exist.
-func (c *conn) grant(ctx context.Context, o op, id, asked int64) (ttl int64, sent time.Time, err error) {
+// grant asks for a lease until one is known to exist, and returns what was granted
+// and when the request was sent that the grant counts from. The lease's number is
+// chosen here, and is another with each attempt: a request that lands after its lease
+// was revoked would make it again, with neither nodes nor fence, and whoever still
+// renewed it would not be told. An error that Is ErrUncertain says that leases may
+// exist or come to exist; they are revoked in the background.
+func (c *conn) grant(ctx context.Context, o op, ttl time.Duration) (id int64, granted time.Duration, sent time.Time, err error) {
 	var lost error // what became of an earlier request of unknown outcome
 	for range grantAttempts {
-		sent = time.Now()
+		id, sent = 1+rand.Int64N(1<<63-1), time.Now()
+		o.key = formatLease(id)
 		err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
-			resp, err := c.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: id, TTL: asked}, opts...)
-			ttl = resp.GetTTL()
+			resp, err := c.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: id, TTL: int64(ttl / time.Second)}, opts...)
+			granted = time.Duration(resp.GetTTL()) * time.Second
 			return err
 		})
-		if lost != nil && errors.Is(err, rpctypes.ErrLeaseExist) {
-			// It was applied, at a time that is not known. Renewing makes it
-			// known, and tells what was granted.
-			sent = time.Now()
-			ttl, err = c.renewOnce(ctx, o, id)
-		}
 		switch {
 		case err == nil:
-			return ttl, sent, nil
+			return id, granted, sent, nil
 		case errors.Is(err, driver.ErrUncertain):
 			lost = err
+			answered := errors.Is(err, rpctypes.ErrNoSpace)
+			c.revokeLater(id, o.limit, ttl, !answered)
 		case lost == nil:
-			return 0, sent, err
+			return 0, 0, sent, err
 		}
 		if !driver.Transient(err) || !sleep(ctx, pause) {
 			break
@@ -92,19 +85,7 @@ func (c *conn) grant(ctx context.Context, o op, id, asked int64) (ttl int64, sen
 	if ctx.Err() != nil {
 		lost = failed(o, driver.ErrUncertain, driver.ContextError(ctx))
 	}
-	return 0, sent, lost
-}
-
-// renewOnce renews a lease that is no session's yet.
-func (c *conn) renewOnce(ctx context.Context, o op, id int64) (ttl int64, err error) {
-	err = c.do(ctx, o, func(ctx context.Context, _ ...grpc.CallOption) (err error) {
-		ttl, err = newRenewal(ctx, c.leases, id).once(ctx)
-		return err
-	})
-	if err == nil && ttl <= 0 {
-		err = failed(o, driver.ErrUnavailable, errors.New("the lease ran out before its grant was known"))
-	}
-	return ttl, err
+	return 0, 0, sent, lost
 }
 
 // revoke ends a lease. One that does not exist is success; found tells.

@@ -36,8 +36,8 @@ func (l *line) listed(nodes []driver.Node, revision uint64) {
 	}
 }
 
-// deleted takes note of a deletion that this process has made. (If the watch has
-// told of it before, the note stays until the name is deleted again.)
+// deleted takes note of a deletion that this process has made, and the watch has
+// not told of.
 func (l *line) deleted(key string, revision uint64) { l.ours[key] = max(l.ours[key], revision) }
 
 // told takes note that the watch has told of a deletion.

@@ -75,6 +75,10 @@ func TestLineOwnDeletions(t *testing.T) {
 	wantFirst(t, f, b)
 	f.note(a.Key, 12)
 	wantFirst(t, f, b)
+	f.deletedHere(a.Key, 12) // whose reply comes after the watch has told
+	if len(f.line.ours) > 0 {
+		t.Errorf("%v is remembered, and nothing will be told of it any more", f.line.ours)
+	}
 	f.line.deleted(b.Key, 13)
 	f.opened(3, 13)
 	if len(f.line.ours) > 0 {

@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/testserver"
@@ -165,80 +162,6 @@ func TestConnCloseFinishesWhatSessionsLeft(t *testing.T) {
 		t.Error("a lease is left")
 	}
 	f.wantKeys("d", 0)
-}
-
-func TestLostGrantReply(t *testing.T) {
-	f := start(t)
-	var lost *pb.LeaseGrantRequest
-	f.tap.intercept(func(c call) error {
-		err := c.pass(c.ctx)
-		if c.method == "LeaseGrant" && lost == nil {
-			lost = c.req.(*pb.LeaseGrantRequest)
-			return status.Error(codes.Unavailable, "reply lost by the test")
-		}
-		return err
-	})
-	s := f.open(2 * time.Second)
-	if s.id != lost.ID {
-		t.Errorf("session %x; want the lease that was granted, %x", s.id, lost.ID)
-	}
-	f.create(s, "d", "0")
-}
-
-// Every reply is lost: the lease that may exist is revoked.
-func TestGrantRepliesAllLost(t *testing.T) {
-	f := start(t)
-	var id int64
-	f.tap.intercept(func(c call) error {
-		err := c.pass(c.ctx)
-		if r, ok := c.req.(*pb.LeaseGrantRequest); ok {
-			id = r.ID
-			return status.Error(codes.Unavailable, "reply lost by the test")
-		}
-		return err
-	})
-	ctx, cancel := context.WithCancel(within(t))
-	f.tap.mu.Lock()
-	step := f.tap.step
-	f.tap.mu.Unlock()
-	f.tap.intercept(func(c call) error {
-		err := step(c)
-		if c.method == "LeaseGrant" {
-			cancel()
-		}
-		return err
-	})
-	_, err := f.OpenSession(ctx, time.Minute)
-	wantIs(t, err, driver.ErrUncertain, context.Canceled)
-	eventually(t, "the lease is revoked", func() bool { return !f.hasLease(id) })
-}
-
-// The grant arrives after its caller has gone.
-func TestLateGrant(t *testing.T) {
-	f := start(t)
-	release, arrived := make(chan struct{}), make(chan error, 1)
-	var id int64
-	ctx, cancel := context.WithCancel(within(t))
-	f.tap.intercept(func(c call) error {
-		r, ok := c.req.(*pb.LeaseGrantRequest)
-		if !ok {
-			return c.pass(c.ctx)
-		}
-		id = r.ID
-		go func() {
-			<-release
-			_, err := pb.NewLeaseClient(f.admin.ActiveConnection()).LeaseGrant(context.Background(), r)
-			arrived <- err
-		}()
-		cancel()
-		<-c.ctx.Done()
-		return status.FromContextError(c.ctx.Err()).Err()
-	})
-	_, err := f.OpenSession(ctx, time.Minute)
-	wantIs(t, err, driver.ErrUncertain, context.Canceled)
-	close(release)
-	must(t, receive(t, "the late grant", arrived))
-	eventually(t, "the lease is revoked", func() bool { return !f.hasLease(id) })
 }
 
 func TestSessionsHaveTheirOwnLeases(t *testing.T) {
