@@ -121,10 +121,14 @@ func (c *conn) destroy(ctx context.Context, id string, limit time.Duration) erro
 	if err == nil && exists {
 		err = errors.New("the leader does not know the session yet")
 	}
-	if err != nil {
-		return failed(o, driver.ErrUncertain, err)
+	if err == nil || errors.Is(err, driver.ErrClosed) {
+		return err
 	}
-	return nil
+	var e *driver.Error
+	if errors.As(err, &e) && e.Kind == driver.ErrUnavailable { // which is said of the read
+		err = e.Err
+	}
+	return failed(o, driver.ErrUncertain, err)
 }
 
 // exists asks whether there is such a session.
