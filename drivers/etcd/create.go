@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -68,6 +69,14 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 		req.Failure = append(req.Failure, line)
 	}
 	resp, err := s.txn(ctx, o, within, data, req)
+	if errors.Is(err, rpctypes.ErrNoSpace) {
+		// It may have been applied or not, but is not on its way any more: to look,
+		// for which there is space, tells.
+		resp, err = s.conn.txn(ctx, o, &pb.TxnRequest{Compare: req.Compare, Failure: req.Failure})
+		if err == nil && resp.Succeeded {
+			return n, nil, false, failed(o, driver.ErrUnavailable, rpctypes.ErrNoSpace)
+		}
+	}
 	if err != nil {
 		if errors.Is(err, driver.ErrUncertain) {
 			// The request may land at any time: also when the next Create of

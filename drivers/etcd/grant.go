@@ -75,6 +75,9 @@ func (c *conn) grant(ctx context.Context, o op, ttl time.Duration) (id int64, gr
 			lost = err
 			answered := errors.Is(err, rpctypes.ErrNoSpace)
 			c.revokeLater(id, o.limit, ttl, !answered)
+			if answered { // there will be no more space in a moment
+				return 0, 0, sent, err
+			}
 		case lost == nil:
 			return 0, 0, sent, err
 		}

@@ -2,6 +2,8 @@ package etcd
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,19 +65,19 @@ func TestNoSpaceForWhatWasDone(t *testing.T) {
 	n := f.create(s, "d", "0")
 	f.tap.intercept(func(c call) error {
 		err := c.pass(c.ctx)
-		if err == nil && c.changes() {
+		if err == nil && c.puts() {
 			err = rpctypes.ErrGRPCNoSpace
 		}
 		return err
 	})
-	_, err := s.Create(within(t), "d", "1", nil)
-	wantIs(t, err, driver.ErrUncertain, rpctypes.ErrNoSpace)
-	_, err = s.Update(within(t), n, []byte("new"))
+	made := f.create(s, "d", "1") // which looks
+	_, err := s.Update(within(t), n, []byte("new"))
 	wantIs(t, err, driver.ErrUncertain, rpctypes.ErrNoSpace)
 	f.tap.intercept(nil)
 	f.wantKeys("d", 2)
-	must(t, s.Abandon(within(t), "d", "1"))
-	f.wantKeys("d", 1)
+	if again := f.create(s, "d", "1"); !again.Same(made) {
+		t.Errorf("there are %+v and %+v", made, again)
+	}
 
 	var granted []int64
 	f.tap.intercept(func(c call) error {
@@ -91,9 +93,36 @@ func TestNoSpaceForWhatWasDone(t *testing.T) {
 	for _, id := range granted {
 		eventually(t, "the lease is revoked", func() bool { return !f.hasLease(id) })
 	}
-	if len(granted) == 0 {
-		t.Error("no lease was asked for")
+	if n := len(granted); n != 1 {
+		t.Errorf("%d leases were asked for; want 1", n)
 	}
+}
+
+// What the server refuses before it proposes it is surely not there, and leaves nothing
+// to clear up.
+func TestNoSpaceForWhatWasNotDone(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	f.tap.intercept(func(c call) error {
+		if c.puts() {
+			return rpctypes.ErrGRPCNoSpace
+		}
+		return c.pass(c.ctx)
+	})
+	_, _, err := s.CreateList(within(t), "d", "0", nil)
+	wantIs(t, err, driver.ErrUnavailable, rpctypes.ErrNoSpace)
+	if errors.Is(err, driver.ErrUncertain) {
+		t.Errorf("there is no node, and the error is %v", err)
+	}
+	f.tap.intercept(nil)
+	f.wantKeys("d", 0)
+	f.create(s, "d", "0")
+}
+
+// puts reports whether the call needs space.
+func (c call) puts() bool {
+	r, ok := c.req.(*pb.TxnRequest)
+	return ok && slices.ContainsFunc(r.Success, func(o *pb.RequestOp) bool { return o.GetRequestPut() != nil })
 }
 
 // Every reply is lost: the lease that may exist is revoked.
