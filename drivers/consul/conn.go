@@ -73,6 +73,7 @@ type conn struct {
 	room    chan struct{} // holds one for each request under way
 	sharing *batch.Group[*member]
 	watches *watches
+	strays  strays
 	refresh func() // closes the idle HTTP connections by which sessions are kept; may be nil
 	release func() // closes the HTTP connections if they are ours; may be nil
 

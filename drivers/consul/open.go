@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/api"
-	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -59,7 +58,7 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 	case strings.Contains(err.Error(), errTTL):
 		return nil, invalid(o, "a TTL of %v; this server grants %s", ttl, granted(err.Error()))
 	case errors.Is(err, driver.ErrUncertain):
-		c.farther.Go(func() { c.findAndDestroy(entry.Name, o.limit, ttl) })
+		c.findAndDestroy(entry.Name, ttl)
 		return nil, err
 	default:
 		return nil, err
@@ -147,62 +146,3 @@ func (c *conn) exists(ctx context.Context, o op, id string) (bool, error) {
 }
 
 var errHidden = api.StatusError{Code: http.StatusForbidden, Body: "the token may not read the sessions of the node"}
-
-// destroyUntilDone ends a session in the background, as well as it can: until
-// the store confirms, the session has expired or the connection is closed.
-func (c *conn) destroyUntilDone(id string, limit, ttl time.Duration) {
-	c.insist(limit, ttl, func(ctx context.Context) (done bool, err error) {
-		err = c.destroy(ctx, id, limit)
-		return err == nil, err
-	})
-}
-
-// findAndDestroy ends a session that may have been created, or still be, by a
-// request whose reply was lost.
-func (c *conn) findAndDestroy(name string, limit, ttl time.Duration) {
-	o := op{name: "find session", key: name, limit: limit, life: c.ctx}
-	c.insist(limit, ttl, func(ctx context.Context) (done bool, err error) {
-		var all []*api.SessionEntry
-		err = c.do(ctx, o, func(ctx context.Context, a *agent) error {
-			all, _, err = a.Session().List(consistently(ctx))
-			return err
-		})
-		for _, s := range all {
-			if s.Name == name {
-				err = c.destroy(ctx, s.ID, limit)
-				return err == nil, err
-			}
-		}
-		return false, err
-	})
-}
-
-// insist makes attempts until one is done, or twice the TTL has passed, after
-// which the store has ended the session by itself. When the connection is being
-// closed the last one is made at once.
-func (c *conn) insist(limit, ttl time.Duration, attempt func(context.Context) (done bool, err error)) {
-	ctx, cancel := context.WithTimeout(c.ctx, 2*ttl)
-	defer cancel()
-	leaving := c.using.Done()
-	for wait := pause; ; wait = min(2*wait, limit) {
-		done, err := attempt(ctx)
-		if done {
-			return
-		}
-		if leaving == nil && err == nil {
-			return // nothing to be found, and no time to wait for it
-		}
-		timer := time.NewTimer(wait)
-		// If ctx has ended as well, the next attempt finds out.
-		select {
-		case <-timer.C:
-		case <-leaving: // Close waits for this, but not for long
-			timer.Stop()
-			leaving, wait = nil, pause
-		case <-ctx.Done():
-			timer.Stop()
-			c.log.Debug("left a session to expire", zap.Error(err))
-			return
-		}
-	}
-}

@@ -21,6 +21,7 @@ type scan struct {
 	*watches
 	prefix string
 	views  map[*view]struct{}
+	last   uint64 // when the last answer came, see watches.clock
 	rest   time.Duration
 }
 
@@ -34,12 +35,22 @@ const (
 	restAtMost  = 100 * time.Millisecond
 )
 
-// show has a view shown what changes after it was made.
-func (h *watches) show(v *view) error {
+// now reads the clock.
+func (h *watches) now() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.clock++
+	return h.clock
+}
+
+// show has a view shown what changes after it joins. It reports whether its scan has
+// had an answer since the view began to read: then what that answer tells, which the
+// read may have missed, is not told again.
+func (h *watches) show(v *view, began uint64) (behind bool, _ error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return failed(v.op, driver.ErrClosed, nil)
+		return false, failed(v.op, driver.ErrClosed, nil)
 	}
 	limit := maxScans
 	if h.most < maxEyes && time.Now().Before(h.meek) {
@@ -58,7 +69,26 @@ func (h *watches) show(v *view) error {
 	h.clock++
 	v.since, v.scan = h.clock, s
 	s.views[v] = struct{}{}
-	return nil
+	return s.last > began, nil
+}
+
+// renew gives a view that was behind what it has read after it joined, unless its scan
+// has shown it something: there is no telling which of the two is older, and the scan
+// goes on from its own. It returns what is to be shown first.
+func (h *watches) renew(v *view, nodes []driver.Node) []driver.Node {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !v.shown {
+		h.clock++
+		v.since, v.last = h.clock, nodes
+		return nodes
+	}
+	select {
+	case nodes = <-v.news:
+	default: // what was shown is what it had
+		nodes = v.last
+	}
+	return nodes
 }
 
 // hide ends it.
@@ -114,6 +144,8 @@ func (s *scan) pause(keys int, news bool) time.Duration {
 // anybody, and whether somebody may have read a later state than this one. The
 // caller holds the lock, as for all that follows.
 func (s *scan) take(kvs api.KVPairs, found answer) (news, late bool) {
+	s.clock++
+	s.last = s.clock
 	dirs := make(map[string][]*api.KVPair) // by prefix
 	for _, kv := range kvs {
 		dir := kv.Key[:strings.LastIndexByte(kv.Key, '/')+1]
@@ -130,6 +162,7 @@ func (s *scan) take(kvs api.KVPairs, found answer) (news, late bool) {
 			nodes = s.conn.nodes(v.key, dirs[s.conn.dir(v.key)])
 			states[v.key] = nodes
 		}
+		v.shown = true
 		news = v.see(nodes) || news
 	}
 	return news, late

@@ -222,6 +222,26 @@ func TestReplyOfOpenLost(t *testing.T) {
 	eventually(t, "no session is left", func() bool { return len(f.sessionsIn()) == 0 })
 }
 
+// However many openings fail, one search looks for all that they may have left.
+func TestManyRepliesOfOpenLost(t *testing.T) {
+	f := start(t)
+	search := hold("session list", f.tap)
+	const many = 20
+	counted := f.tap.during(func() {
+		for range many {
+			f.tap.loseReply("session create")
+			_, err := f.OpenSession(within(t), time.Minute)
+			wantIs(t, err, driver.ErrUncertain)
+		}
+		receive(t, "a search", search.caught)
+	})
+	if n := counted["session list"]; n > many/4 { // an attempt that is held ends some time
+		t.Errorf("%d searches for what %d openings have left", n, many)
+	}
+	search.free()
+	eventually(t, "no session is left", func() bool { return len(f.sessionsIn()) == 0 })
+}
+
 func TestInvalidArguments(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)

@@ -23,17 +23,27 @@ import (
 func (c *conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
 	return func(yield func([]driver.Node, error) bool) {
 		o := op{name: "watch", key: dir, limit: c.timing.attempt, life: c.using}
+		began := c.watches.now()
 		nodes, err := c.look(ctx, o)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		v := &view{op: o, last: nodes, news: make(chan []driver.Node, 1), failed: make(chan error, 1)}
-		if err := c.watches.show(v); err != nil {
+		behind, err := c.watches.show(v, began)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer c.watches.hide(v)
+		if behind {
+			again, err := c.look(ctx, o)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			nodes = c.watches.renew(v, again)
+		}
 		for yield(nodes, nil) {
 			if nodes, err = v.next(ctx); err != nil {
 				yield(nil, err)
@@ -83,7 +93,8 @@ func (o op) over(ctx context.Context) error {
 type view struct {
 	op
 	last   []driver.Node      // the newest state; watches guards it, as the next two
-	since  uint64             // when it joined, see watches.clock
+	since  uint64             // when it was read last, see watches.clock
+	shown  bool               // the scan has shown it a state
 	scan   *scan              // what it is shown by
 	news   chan []driver.Node // holds the newest state if it was not taken yet
 	failed chan error         // has room for the one error

@@ -132,6 +132,27 @@ func TestWatchOfATreeDeletedFromAbove(t *testing.T) {
 	v.shows("the next one", n)
 }
 
+// V1: what changes while the first state is on its way, and was told to others
+// before the watch joins them, is not told again.
+func TestWatchThatJoinsLate(t *testing.T) {
+	timing := defaultTiming
+	timing.watch.wait = 10 * time.Minute // no query lapses
+	f := startOn(t, standard.Get(t), timing)
+	s := f.open(time.Minute)
+	early := viewing(t.Context(), t, f.conn, "d")
+	early.shows("an empty directory")
+	f.eventuallyWatched(1)
+	first := f.tap.holdReply("read")
+	late := viewing(t.Context(), t, f.conn, "d")
+	receive(t, "the read", first.caught)
+	n := f.create(s, "d", "0")
+	early.shows("a node", n)
+	first.free()
+	late.shows("the node", n)
+	must(t, s.Delete(within(t), n))
+	late.shows("it is gone")
+}
+
 // V1, L5: the first state holds what was acknowledged to anybody, also where the
 // directory is being watched already.
 func TestWatchBeginsUpToDate(t *testing.T) {
