@@ -68,7 +68,7 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...gr
 	// ctx they have no more to try.
 	var cut atomic.Bool
 	once := grpc.OnFinish(func(err error) {
-		if attempt.Err() == nil && kindOf(err, o.write) == driver.ErrUncertain {
+		if err != nil && attempt.Err() == nil && kindOf(err, o.write) == driver.ErrUncertain {
 			cut.Store(true)
 			cancel()
 		}

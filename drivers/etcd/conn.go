@@ -73,6 +73,7 @@ type conn struct {
 	feeds   *feeds
 	sharing *batch.Group[*member]
 	limits  *limits
+	told    told
 
 	// direct: the client is the driver's own, and a request that it is given is sent
 	// once. Another may have interceptors that do what they like.

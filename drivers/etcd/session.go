@@ -140,9 +140,11 @@ func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, er
 // First implements driver.FirstTeller. Where a feed has told of all that has gone
 // since the last list, there is nothing to ask. Otherwise it asks for what was
 // created up to the node's creation, and no more of that than two: the server still
-// looks at the whole line, but the answer is short. It is a read that a majority
-// agrees to: a member that is behind knows well who is ahead, as that can only become less, but
-// not that the node itself was removed.
+// looks at the whole line, but the answer is short.
+//
+// Any member may answer that is not behind what this process was told: who is ahead
+// can only become less. What others have done to the node since, it may not know, as
+// the feed may not.
 func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {
 	dir := s.conn.dir(n.Dir)
 	err = s.live(func() error {
@@ -150,7 +152,7 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 		if first, known = s.conn.feeds.first(dir, n); known {
 			return nil
 		}
-		resp, err := s.conn.read(ctx, s.op("list", n.Dir), &pb.RangeRequest{
+		resp, err := s.conn.readLocal(ctx, s.op("list", n.Dir), &pb.RangeRequest{
 			Key: []byte(dir.from), RangeEnd: []byte(dir.to),
 			MaxCreateRevision: int64(n.Token), Limit: 2,
 		})

@@ -23,6 +23,7 @@ type call struct {
 	ctx    context.Context
 	method string
 	req    any
+	reply  any                             // filled in when pass has returned
 	pass   func(ctx context.Context) error // sends it and waits for the reply
 }
 
@@ -47,6 +48,7 @@ func (t *tap) unary(ctx context.Context, method string, req, reply any, cc *grpc
 		ctx:    ctx,
 		method: path.Base(method),
 		req:    req,
+		reply:  reply,
 		pass:   func(ctx context.Context) error { return invoke(ctx, method, req, reply, cc, opts...) },
 	})
 }

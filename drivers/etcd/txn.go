@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"sync/atomic"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -79,6 +80,7 @@ func (c *conn) txn(ctx context.Context, o op, req *pb.TxnRequest) (resp *pb.TxnR
 		resp, err = c.kv.Txn(ctx, req, opts...)
 		return err
 	})
+	c.told.saw(resp.GetHeader())
 	return resp, err
 }
 
@@ -87,13 +89,41 @@ func (c *conn) read(ctx context.Context, o op, req *pb.RangeRequest) (resp *pb.R
 		resp, err = c.kv.Range(ctx, req, opts...)
 		return err
 	})
+	c.told.saw(resp.GetHeader())
 	return resp, err
+}
+
+// readLocal reads what one member has, without a word to the others, unless that is
+// older than what this process was told before.
+func (c *conn) readLocal(ctx context.Context, o op, req *pb.RangeRequest) (*pb.RangeResponse, error) {
+	told := c.told.revision.Load()
+	req.Serializable = true
+	resp, err := c.read(ctx, o, req)
+	if err == nil && resp.Header.Revision < told {
+		req.Serializable = false
+		resp, err = c.read(ctx, o, req)
+	}
+	return resp, err
+}
+
+// told is the newest revision that this process was told of.
+type told struct{ revision atomic.Int64 }
+
+// saw takes note of what a server says of itself; nil if there is no answer.
+func (t *told) saw(h *pb.ResponseHeader) {
+	for newest := h.GetRevision(); ; {
+		known := t.revision.Load()
+		if newest <= known || t.revision.CompareAndSwap(known, newest) {
+			return
+		}
+	}
 }
 
 // delete deletes a key, and returns at which revision; 0 if there was none.
 func (c *conn) delete(ctx context.Context, o op, key []byte) (revision int64, err error) {
 	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
 		resp, err := c.kv.DeleteRange(ctx, &pb.DeleteRangeRequest{Key: key}, opts...)
+		c.told.saw(resp.GetHeader())
 		if resp.GetDeleted() > 0 {
 			revision = resp.Header.Revision
 		}
