@@ -70,11 +70,21 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	}
 	resp, err := s.txn(ctx, o, within, data, req)
 	if errors.Is(err, rpctypes.ErrNoSpace) {
-		// It may have been applied or not, but is not on its way any more: to look,
-		// for which there is space, tells.
-		resp, err = s.conn.txn(ctx, o, &pb.TxnRequest{Compare: req.Compare, Failure: req.Failure})
-		if err == nil && resp.Succeeded {
+		// It was applied or not, and is not on its way any more, so the fence need not
+		// be moved, for which there may be no space. A look tells, unless it is refused
+		// as well, as by old servers.
+		look, failure := s.conn.txn(ctx, o, &pb.TxnRequest{Compare: req.Compare, Failure: req.Failure})
+		switch {
+		case failure == nil && look.Succeeded:
 			return n, nil, false, failed(o, driver.ErrUnavailable, rpctypes.ErrNoSpace)
+		case failure == nil:
+			resp, err = look, nil
+		case errors.Is(failure, driver.ErrClosed):
+			return n, nil, false, failure
+		case ctx.Err() != nil:
+			return n, nil, false, failed(o, driver.ErrUncertain, driver.ContextError(ctx))
+		default: // what was said of the look says nothing of the node
+			return n, nil, false, err
 		}
 	}
 	if err != nil {

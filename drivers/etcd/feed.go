@@ -217,28 +217,30 @@ func (f *feed) doubt() {
 
 // unread implements subject: one key may be all that has to be read.
 func (f *feed) unread() (part span, any bool) {
-	key, any, only := f.doubtful()
-	if only {
+	key, any, enough := f.doubtful()
+	if enough {
 		return spanOf(key), true
 	}
 	return f.span, any
 }
 
-// doubtful returns a key that must be read, and whether it is the only one.
-func (f *feed) doubtful() (key string, any, only bool) {
+// doubtful returns a key that must be read, and whether that is enough: it is the only
+// one, and nobody waits for another node before it. Who does is to be told of the first
+// of the two if they went together, so they are read together.
+func (f *feed) doubtful() (key string, any, enough bool) {
 	for k, list := range f.waits {
 		for _, t := range list {
-			if t.sure {
-				continue
-			}
-			if any {
+			switch {
+			case t.sure:
+			case any && k != key:
 				return key, true, false
+			default:
+				enough = t.index == 0 && (enough || !any)
+				key, any = k, true
 			}
-			key, any = k, true
-			break
 		}
 	}
-	return key, any, any
+	return key, any, enough
 }
 
 // read implements subject. A node is gone if it is not there at a time after its
@@ -263,10 +265,10 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 		}
 		f.drop(key, func(t *target) bool {
 			switch {
-			case t.sure:
-				return false
 			case revision < t.token: // the node was not made then
-				tooOld = true
+				tooOld = tooOld || !t.sure
+				return false
+			case token == t.token && t.sure:
 				return false
 			case token == t.token:
 				t.seen = max(t.seen, revision)

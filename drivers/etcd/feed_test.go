@@ -165,10 +165,31 @@ func TestReadOfAPart(t *testing.T) {
 	f.read(spanOf(a.Key), nil, 12)
 	wantTold(t, forA, 0)
 	wantUntold(t, forB)
-	key, any, only := f.doubtful()
-	if key != b.Key || !any || !only {
-		t.Errorf("in doubt: %q, %v, %v; want only %q", key, any, only, b.Key)
+	key, any, enough := f.doubtful()
+	if key != b.Key || !any || !enough {
+		t.Errorf("in doubt: %q, %v, %v; want only %q", key, any, enough, b.Key)
 	}
+}
+
+// The watch tells of one's own node, and only a read can tell of the one ahead: if it
+// shows that both are gone, nobody is told of the one ahead alone.
+func TestReadOfNodesThatWentTogether(t *testing.T) {
+	f := testFeed()
+	f.opened(1, 10)
+	ahead, own := leased(1, 8, 8), leased(2, 12, 12)
+	both := joined(f, own, ahead)
+	part, any := f.unread()
+	if !any || part != f.span {
+		t.Fatalf("to be read: %v, %v; want all", part, any)
+	}
+	f.read(part, nil, 13)
+	wantTold(t, both, 0)
+
+	f = testFeed()
+	f.opened(1, 10)
+	both = joined(f, own, ahead)
+	f.read(f.span, []*mvccpb.KeyValue{kvOf(own, 12)}, 13)
+	wantTold(t, both, 1)
 }
 
 // Nothing that was waited for before a watch broke is certain after it, unless
@@ -180,9 +201,9 @@ func TestReopenedWatchLeavesDoubt(t *testing.T) {
 	joined(f, leased(2, 9, 20))
 	f.broken()
 	f.opened(2, 20)
-	key, any, only := f.doubtful()
-	if want := leased(1, 0, 0).Key; key != want || !any || !only {
-		t.Errorf("in doubt: %q, %v, %v; want only %q", key, any, only, want)
+	key, any, enough := f.doubtful()
+	if want := leased(1, 0, 0).Key; key != want || !any || !enough {
+		t.Errorf("in doubt: %q, %v, %v; want only %q", key, any, enough, want)
 	}
 }
 

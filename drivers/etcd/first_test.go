@@ -9,7 +9,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// First asks one member, which may be behind what this process was told by its own
+// First asks one member, which may be behind what this connection was told by its own
 // calls or by the watch. Then it asks again, and this time the majority.
 func TestFirstFromAMemberThatIsBehind(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -76,7 +76,7 @@ func TestFirstAsksOneMember(t *testing.T) {
 }
 
 // behind has what one member answers by itself come from one that has seen no more
-// than this process was told of by now.
+// than this connection was told of by now.
 func (f *fixture) behind() {
 	seen := f.told.revision.Load()
 	f.tap.intercept(func(c call) error {

@@ -95,7 +95,8 @@ func (c *conn) grant(ctx context.Context, o op, ttl time.Duration) (id int64, gr
 func (c *conn) revoke(ctx context.Context, id int64, limit time.Duration) (found bool, err error) {
 	o := op{name: "revoke", key: formatLease(id), write: true, limit: limit, life: c.ctx}
 	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
-		_, err := c.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: id}, opts...)
+		resp, err := c.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: id}, opts...)
+		c.told.saw(resp.GetHeader())
 		return err
 	})
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {

@@ -71,10 +71,38 @@ func TestNoSpaceForWhatWasDone(t *testing.T) {
 		return err
 	})
 	made := f.create(s, "d", "1") // which looks
-	_, err := s.Update(within(t), n, []byte("new"))
+	f.tap.intercept(func(c call) error {
+		err := c.pass(c.ctx)
+		if err == nil && c.puts() {
+			err = rpctypes.ErrGRPCNoSpace
+			f.tap.intercept(func(call) error { return rpctypes.ErrGRPCNoLeader })
+		}
+		return err
+	})
+	_, err := s.Create(within(t), "d", "2", nil) // which looks in vain
+	wantIs(t, err, driver.ErrUncertain, rpctypes.ErrNoSpace)
+	ctx, cancel := context.WithCancel(within(t))
+	f.tap.intercept(func(c call) error {
+		err := c.pass(c.ctx)
+		if err == nil && c.puts() {
+			err = rpctypes.ErrGRPCNoSpace
+			cancel()
+		}
+		return err
+	})
+	_, err = s.Create(ctx, "d", "3", nil) // which does not look
+	wantIs(t, err, driver.ErrUncertain, context.Canceled)
+	f.tap.intercept(func(c call) error {
+		err := c.pass(c.ctx)
+		if err == nil && c.puts() {
+			err = rpctypes.ErrGRPCNoSpace
+		}
+		return err
+	})
+	_, err = s.Update(within(t), n, []byte("new"))
 	wantIs(t, err, driver.ErrUncertain, rpctypes.ErrNoSpace)
 	f.tap.intercept(nil)
-	f.wantKeys("d", 2)
+	f.wantKeys("d", 4)
 	if again := f.create(s, "d", "1"); !again.Same(made) {
 		t.Errorf("there are %+v and %+v", made, again)
 	}

@@ -142,7 +142,7 @@ func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, er
 // created up to the node's creation, and no more of that than two: the server still
 // looks at the whole line, but the answer is short.
 //
-// Any member may answer that is not behind what this process was told: who is ahead
+// Any member may answer that is not behind what this connection was told: who is ahead
 // can only become less. What others have done to the node since, it may not know, as
 // the feed may not.
 func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {

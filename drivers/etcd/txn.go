@@ -94,19 +94,22 @@ func (c *conn) read(ctx context.Context, o op, req *pb.RangeRequest) (resp *pb.R
 }
 
 // readLocal reads what one member has, without a word to the others, unless that is
-// older than what this process was told before.
+// older than what this connection was told before.
 func (c *conn) readLocal(ctx context.Context, o op, req *pb.RangeRequest) (*pb.RangeResponse, error) {
 	told := c.told.revision.Load()
 	req.Serializable = true
 	resp, err := c.read(ctx, o, req)
 	if err == nil && resp.Header.Revision < told {
 		req.Serializable = false
-		resp, err = c.read(ctx, o, req)
+		if resp, err = c.read(ctx, o, req); err == nil && resp.Header.Revision < told {
+			// A backup was restored. What was told before does not count any more.
+			c.told.revision.CompareAndSwap(told, resp.Header.Revision)
+		}
 	}
 	return resp, err
 }
 
-// told is the newest revision that this process was told of.
+// told is the newest revision that this connection was told of.
 type told struct{ revision atomic.Int64 }
 
 // saw takes note of what a server says of itself; nil if there is no answer.
