@@ -106,6 +106,7 @@ func newConn(clients []*api.Client, namespace string, tenant tenant, log *zap.Lo
 		timing:   t,
 		agents:   newAgents(clients),
 		room:     make(chan struct{}, maxCalls),
+		strays:   newStrays(),
 		left:     make(chan struct{}),
 		sessions: make(map[*session]struct{}),
 	}

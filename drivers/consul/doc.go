@@ -59,7 +59,8 @@
 //	wait for any of several nodes      likewise, and 1 read in the end, which serves the
 //	                                   list that often follows; none for one's own
 //	                                   node and the only one ahead of it
-//	watch a directory                  2, then 1 for each change or 7 s, shared
+//	watch a directory                  2, or 3 where it is watched already, then 1 for
+//	                                   each change or 7 s, shared
 //	keep a session                     1 every third of the TTL, which writes nothing
 //
 // An observer's list is linearizable (Consul's mode "consistent"). A session's

@@ -13,6 +13,8 @@ import (
 // requests whose replies were lost. One search looks for all of them, however many
 // there are: an agent may fail each request for long.
 type strays struct {
+	more chan struct{} // has room for one; there is another name
+
 	mu     sync.Mutex
 	names  map[string]time.Time // when the store has ended it by itself, at the latest
 	added  int                  // counts names
@@ -25,21 +27,27 @@ func (c *conn) findAndDestroy(name string, ttl time.Duration) {
 	s := &c.strays
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.names == nil {
-		s.names = make(map[string]time.Time)
-	}
 	s.names[name] = time.Now().Add(2 * ttl)
 	s.added++
 	if !s.sought {
 		s.sought = true
 		c.farther.Go(c.search)
+		return
 	}
+	select {
+	case s.more <- struct{}{}:
+	default: // it looks for all that are there when it begins
+	}
+}
+
+func newStrays() strays {
+	return strays{more: make(chan struct{}, 1), names: make(map[string]time.Time)}
 }
 
 func (c *conn) search() {
 	limit := c.timing.attempt
 	o := op{name: "find sessions", limit: limit, life: c.ctx}
-	c.insist(c.ctx, limit, func(ctx context.Context, last bool) (done bool, err error) {
+	c.insist(c.ctx, limit, c.strays.more, func(ctx context.Context, last bool) (done bool, err error) {
 		added := c.strays.count()
 		var all []*api.SessionEntry
 		err = c.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
@@ -100,15 +108,16 @@ func (s *strays) over(last bool, added int) bool {
 func (c *conn) destroyUntilDone(id string, limit, ttl time.Duration) {
 	ctx, cancel := context.WithTimeout(c.ctx, 2*ttl)
 	defer cancel()
-	c.insist(ctx, limit, func(ctx context.Context, _ bool) (done bool, err error) {
+	c.insist(ctx, limit, nil, func(ctx context.Context, _ bool) (done bool, err error) {
 		err = c.destroy(ctx, id, limit)
 		return err == nil, err
 	})
 }
 
-// insist makes attempts until one is done or ctx ends. When the connection is being
-// closed the last ones are made, the first of them at once.
-func (c *conn) insist(ctx context.Context, limit time.Duration, attempt func(_ context.Context, last bool) (done bool, err error)) {
+// insist makes attempts until one is done or ctx ends, the next one at once when there
+// is more to do. When the connection is being closed the last ones are made, the first
+// of them at once.
+func (c *conn) insist(ctx context.Context, limit time.Duration, more <-chan struct{}, attempt func(_ context.Context, last bool) (done bool, err error)) {
 	leaving := c.using.Done()
 	for wait := pause; ; wait = min(2*wait, limit) {
 		done, err := attempt(ctx, leaving == nil)
@@ -119,6 +128,9 @@ func (c *conn) insist(ctx context.Context, limit time.Duration, attempt func(_ c
 		// If ctx has ended as well, the next attempt finds out.
 		select {
 		case <-timer.C:
+		case <-more:
+			timer.Stop()
+			wait = pause
 		case <-leaving: // Close waits for this, but not for long
 			timer.Stop()
 			leaving, wait = nil, pause

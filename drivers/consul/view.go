@@ -92,7 +92,7 @@ func (o op) over(ctx context.Context) error {
 // view is one Watch.
 type view struct {
 	op
-	last   []driver.Node      // the newest state; watches guards it, as the next two
+	last   []driver.Node      // the newest state; watches guards it, as the next three
 	since  uint64             // when it was read last, see watches.clock
 	shown  bool               // the scan has shown it a state
 	scan   *scan              // what it is shown by

@@ -28,6 +28,7 @@ type trips struct {
 	handoff requests // to who was second when it joined
 	later   requests // to who was not
 	known   requests // likewise, if its program watched the line before it joined
+	lagging requests // in addition to later, at times: who was asked was behind
 	// Once for each program, if others write while it begins to watch the line.
 	begin requests
 }
@@ -41,6 +42,7 @@ func TestRoundTripsOnEtcd(t *testing.T) {
 		farther: requests{"transaction": 1},
 		later:   requests{"read": 1},
 		known:   requests{},
+		lagging: requests{"read": 1},
 		begin:   requests{"read": 1},
 	})
 }
@@ -206,7 +208,9 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	unlock(held)
 	held = <-third
 	b.want(t, "release", want.release)
+	c.may = want.lagging
 	c.want(t, "handoff from who was not the head when looked at", want.later)
+	c.may = nil
 	unlock(held)
 	held = <-fourth
 	c.want(t, "release", want.release)
