@@ -79,18 +79,25 @@ func bench(ctx context.Context, p plan, out, micro string) error {
 		Machine:  report.ThisMachine(),
 		Versions: report.Versions(ctx),
 		Short:    p.short,
+
+		Unfinished: true,
 	}
-	past, err := readMicro(micro)
+	past, err := readMicro(micro, run.Machine.Processor)
 	if err != nil {
 		return err
 	}
-	failed := p.run(ctx, run, func() error { // after each case: a run takes long
+	save := func() error {
 		run.Took = time.Since(run.Began).Round(time.Second).String()
 		if out == "" {
 			return nil
 		}
 		return run.Write(out, targets.Markdown(targets.Judge(run, past)))
-	})
+	}
+	failed := p.run(ctx, run, save) // which saves after each case: a run takes long
+	run.Unfinished = ctx.Err() != nil || failed != nil
+	if len(run.Contests) > 0 {
+		err = save()
+	}
 	if out == "" {
 		judged := slices.DeleteFunc(targets.Judge(run, nil), func(v targets.Verdict) bool { return v.State == targets.Unmeasured })
 		_, err = os.Stdout.Write(append(run.Markdown(), targets.Markdown(judged)...))
@@ -98,8 +105,8 @@ func bench(ctx context.Context, p plan, out, micro string) error {
 	return errors.Join(failed, err)
 }
 
-// readMicro reads what microbenchmarks have written, if they have.
-func readMicro(path string) (targets.Micro, error) {
+// readMicro reads what microbenchmarks have written, if they have, on this processor.
+func readMicro(path, processor string) (targets.Micro, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -108,7 +115,7 @@ func readMicro(path string) (targets.Micro, error) {
 		return nil, err
 	}
 	defer f.Close()
-	m, err := targets.ReadMicro(f)
+	m, err := targets.ReadMicro(f, processor)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

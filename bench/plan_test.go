@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/coordkit/coordkit/bench/work"
@@ -21,6 +23,21 @@ func TestBegins(t *testing.T) {
 		if got := begins(c.name, c.list); got != c.want {
 			t.Errorf("begins(%q, %q) = %v", c.name, c.list, got)
 		}
+	}
+}
+
+// Nobody always comes first, or after the same one.
+func TestOrderOfTurns(t *testing.T) {
+	sides := []string{"A", "B", "C"}
+	var got []string
+	for turn := range 4 {
+		got = append(got, strings.Join(order(sides, turn), ""))
+	}
+	if want := []string{"ABC", "CBA", "BCA", "ACB"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if n := len(order([]string(nil), 2)); n != 0 {
+		t.Errorf("%d of none", n)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -34,15 +35,26 @@ func (v *venue) warmUp(ctx context.Context) error {
 	return err
 }
 
-// rehearse has the servers see a kind of work for the first time before anybody
-// is measured, or who comes first would be at a disadvantage. Whether it succeeds
-// shows when it counts.
-func (v *venue) rehearse(ctx context.Context, c work.Case) {
-	length := lengthOf(v.plan.short)
-	length.Measured, length.Waiters = length.Warm, work.Short.Waiters
-	if floor := v.floor(); floor.Has(c.Kind) {
-		_, _ = c.Run(ctx, v.turn(floor, c.Name+"-rehearsal", length))
+// rehearse has the servers, and this process, see what a side does for the first time
+// before anybody is measured, or who comes first would be at a disadvantage. Foreign
+// sides do so by themselves, in each turn. Whether it succeeds shows when it counts.
+func (v *venue) rehearse(ctx context.Context, c work.Case, side contest.Side) {
+	length := work.Short
+	length.Measured = lengthOf(v.plan.short).Warm
+	if side.Foreign == nil {
+		_, _ = c.Run(ctx, v.turn(side, c.Name+"-rehearsal", length))
 	}
+}
+
+// order is that of the sides in a turn: nobody always comes first, or after the same
+// one.
+func order[T any](sides []T, turn int) []T {
+	at := turn / 2 % max(len(sides), 1)
+	all := slices.Concat(sides[at:], sides[:at])
+	if turn%2 == 1 {
+		slices.Reverse(all)
+	}
+	return all
 }
 
 func (v *venue) floor() contest.Side {
@@ -88,19 +100,18 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 	if c.Once {
 		pairs = 1
 	}
-	if !c.Once && !c.Cold {
-		v.rehearse(ctx, c)
+	for _, p := range players {
+		if !c.Once && !c.Cold && (!v.plan.short || p.Name == contest.Floor) {
+			v.rehearse(ctx, c, p.Side)
+		}
 	}
 	for pair := range pairs {
-		order := slices.Clone(players)
-		if pair%2 == 1 { // nobody always comes after the same one
-			slices.Reverse(order)
-		}
-		for _, p := range order {
+		for _, p := range order(players, pair) {
 			// Who did not end in time once need not be asked again.
 			if p.err != nil || slices.ContainsFunc(p.turns, func(s contest.Sample) bool { return s.Partial }) {
 				continue
 			}
+			runtime.GC() // what the one before has left is not for this one to clear up
 			s, err := c.Run(ctx, v.turn(p.Side, c.Name, length))
 			fmt.Fprintf(os.Stderr, "%s %d %-14s %d/%d %-26s %10.2f %s\n", v.Name, v.members, c.Name, pair+1, pairs, p.Name, c.Figure(s), told(s, err))
 			if p.err = err; err == nil {

@@ -27,6 +27,8 @@ type Sample struct {
 	Waiting *Waiting
 	// Value is the result of a case that has another than a rate.
 	Value float64
+	// Worst is the worst of what Value is the median of; 0 if that is not told.
+	Worst float64
 	// Partial: the work was not done in the time it was given. The numbers are of
 	// what was done until then.
 	Partial bool

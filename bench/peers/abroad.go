@@ -11,6 +11,7 @@ import (
 
 	"github.com/coordkit/coordkit/bench/contest"
 	"github.com/coordkit/coordkit/bench/foreign"
+	"github.com/coordkit/coordkit/bench/work"
 )
 
 // workers are the processes of a library of another language. The one on the way to
@@ -53,6 +54,11 @@ func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase
 			return contest.Sample{}, err
 		}
 		w.version = p.Version
+		if way == w.way {
+			if err := w.exercise(ctx, p, d, c); err != nil {
+				return contest.Sample{}, errors.Join(err, p.Close())
+			}
+		}
 	}
 	var s contest.Sample
 	if c.Name == contest.Failover {
@@ -68,6 +74,13 @@ func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase
 		w.kept = nil
 	}
 	return s, errors.Join(err, p.Close())
+}
+
+// exercise has a worker that has just been started work for some seconds, as long as
+// the servers: a Java machine takes thousands of locks to become fast.
+func (w *workers) exercise(ctx context.Context, p *foreign.Peer, d contest.Dial, c contest.ForeignCase) error {
+	_, err := p.Run(ctx, foreign.Case{Name: foreign.Keys, Session: d.TTL, Clients: 1, Keys: 32, Seconds: 8 * c.Warm})
+	return err
 }
 
 // measure runs a case twice, the first time to warm up: a line that is drained
@@ -124,6 +137,7 @@ func (w *workers) failover(ctx context.Context, p *foreign.Peer, d contest.Dial,
 			return s, err
 		}
 	}
+	work.Chance(ctx, d.TTL)
 	start := time.Now()
 	if err := leaders.Close(); err != nil {
 		return s, err

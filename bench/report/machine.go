@@ -47,7 +47,7 @@ var modules = map[string]string{
 	"github.com/hashicorp/consul/api": "consul/api",
 }
 
-// Versions returns those of the stores' clients, and of Java.
+// Versions returns those of coordkit, of the stores' clients, and of Java.
 func Versions(ctx context.Context) map[string]string {
 	v := make(map[string]string)
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -59,6 +59,9 @@ func Versions(ctx context.Context) map[string]string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	if out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
+		v["coordkit"] = strings.TrimSpace(string(out))
+	}
 	if out, err := exec.CommandContext(ctx, "java", "-version").CombinedOutput(); err == nil {
 		v["Java"], _, _ = strings.Cut(string(out), "\n")
 	}

@@ -37,6 +37,9 @@ func (r *Run) circumstances(b *bytes.Buffer) {
 		versions = append(versions, name+" "+r.Versions[name])
 	}
 	fmt.Fprintf(b, "Versions: %s.\n", strings.Join(versions, ", "))
+	if r.Unfinished {
+		fmt.Fprintln(b, "\nThe run had not come to its end when this was written.")
+	}
 	if r.Short {
 		fmt.Fprintln(b, "\nA short run: its turns are short and few, and its numbers rough.")
 	}
@@ -44,8 +47,8 @@ func (r *Run) circumstances(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\nThere was no time for %s.\n", strings.Join(r.Left, "; "))
 	}
 	fmt.Fprint(b, `
-Each side has its turns on the same servers in one run, one after the other (A B C, C B A, …), each with a warm-up of its
-own. Figures are medians of the turns, with the lowest and the highest. *×* is how many times better coordkit's median
+Each side has its turns on the same servers in one run, one after the other (A B C, C B A, B C A, …), each with a warm-up of
+its own. Figures are medians of the turns, with the lowest and the highest. *×* is how many times better coordkit's median
 is than the side's: below 1.00, coordkit is behind; *of pairs* is the lowest and highest of that in single turns. Writes are synced to the disk before they are answered.
 `)
 }

@@ -20,6 +20,8 @@ type Run struct {
 	Versions map[string]string `json:"versions"`
 	Short    bool              `json:"short"`
 	Contests []Contest         `json:"contests"`
+	// Unfinished: it was interrupted, or goes on.
+	Unfinished bool `json:"unfinished,omitempty"`
 	// Left are the cases for which there was no time.
 	Left []string `json:"left,omitempty"`
 }
@@ -47,6 +49,8 @@ type Entry struct {
 	Median  float64   `json:"median"`
 	Low     float64   `json:"low"`
 	High    float64   `json:"high"`
+	// Worst is the worst of what the figures are medians of; 0 if that is not told.
+	Worst float64 `json:"worst,omitempty"`
 	// Ratio is how much better coordkit's median is; 0 if it cannot be told.
 	Ratio float64 `json:"coordkit_ratio"`
 	// Ratios are those of the pairs of turns, in their order, as far as both
@@ -66,7 +70,8 @@ type Entry struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// Quantiles are medians over the turns, in microseconds.
+// Quantiles are medians over the turns, in microseconds. P99 is 0 if no turn had a
+// hundred samples.
 type Quantiles struct {
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
@@ -91,6 +96,7 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 	var waiting []contest.Waiting
 	for _, s := range turns {
 		e.Figures = append(e.Figures, c.Figure(s))
+		e.Worst = max(e.Worst, s.Worst)
 		latency.add(s.Latencies)
 		handoff.add(s.Handoffs)
 		fair.Violations += s.Violations
@@ -194,15 +200,23 @@ type quantiles struct{ p50, p99 []float64 }
 func (q *quantiles) add(took []time.Duration) {
 	if len(took) > 0 {
 		q.p50 = append(q.p50, micros(stats.Quantile(took, 0.5)))
+	}
+	if len(took) >= hundred { // of fewer it would be the longest
 		q.p99 = append(q.p99, micros(stats.Quantile(took, 0.99)))
 	}
 }
+
+const hundred = 100
 
 func (q *quantiles) medians() *Quantiles {
 	if len(q.p50) == 0 {
 		return nil
 	}
-	return &Quantiles{P50: stats.Median(q.p50), P99: stats.Median(q.p99)}
+	all := &Quantiles{P50: stats.Median(q.p50)}
+	if len(q.p99) > 0 {
+		all.P99 = stats.Median(q.p99)
+	}
+	return all
 }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -13,11 +13,15 @@ import (
 // number of processors, and by unit, as "ns/op".
 type Micro map[string]map[string][]float64
 
-// ReadMicro reads what `go test -bench` writes.
-func ReadMicro(r io.Reader) (Micro, error) {
+// ReadMicro reads what `go test -bench` writes, if that was done on the processor given:
+// of another it says nothing.
+func ReadMicro(r io.Reader, processor string) (Micro, error) {
 	m := make(Micro)
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
+		if on, ok := strings.CutPrefix(lines.Text(), "cpu: "); ok && strings.TrimSpace(on) != processor {
+			return nil, nil
+		}
 		f := strings.Fields(lines.Text())
 		if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark") {
 			continue

@@ -100,6 +100,8 @@ func own(figure func(e report.Entry) (float64, bool)) finder {
 
 func median(e report.Entry) (float64, bool) { return e.Median, e.Median > 0 }
 
+func worst(e report.Entry) (float64, bool) { return e.Worst, e.Worst > 0 }
+
 func violations(e report.Entry) (float64, bool) {
 	if e.Fairness == nil || e.Fairness.Checked == 0 {
 		return 0, false
@@ -115,7 +117,7 @@ func starved(e report.Entry) (float64, bool) {
 }
 
 func tail(e report.Entry) (float64, bool) {
-	if e.Handoff == nil || e.Handoff.P50 <= 0 {
+	if e.Handoff == nil || e.Handoff.P50 <= 0 || e.Handoff.P99 <= 0 {
 		return 0, false
 	}
 	return e.Handoff.P99 / e.Handoff.P50, true

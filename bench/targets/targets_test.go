@@ -79,7 +79,7 @@ PASS
 `
 
 func TestMicro(t *testing.T) {
-	m, err := targets.ReadMicro(strings.NewReader(benchmarks))
+	m, err := targets.ReadMicro(strings.NewReader(benchmarks), "Some Processor")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,10 @@ func TestMicro(t *testing.T) {
 	if want := "1600 met, 13 not met, 0 not measured, 1.2 met"; strings.Join(got, ", ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
 	}
-	if _, err := targets.ReadMicro(strings.NewReader("BenchmarkX 1 many ns/op\n")); err == nil {
+	if m, err := targets.ReadMicro(strings.NewReader("cpu: Another\n"+benchmarks), "Some Processor"); len(m) > 0 || err != nil {
+		t.Errorf("what another processor has done counts: %v, %v", m, err)
+	}
+	if _, err := targets.ReadMicro(strings.NewReader("BenchmarkX 1 many ns/op\n"), ""); err == nil {
 		t.Error("a number that is none was read")
 	}
 }

@@ -53,7 +53,8 @@ type line struct {
 func drain(ctx context.Context, t Turn, programs []contest.Program) (contest.Sample, error) {
 	n := t.Waiters + 1
 	l := &line{Turn: t, meter: newMeter(n, 1), failed: make(chan error, n)}
-	l.meter.ordered = false // that is looked at in the end
+	l.meter.ordered = false        // that is looked at in the end
+	before := resources(l.Servers) // of a peer, each who waits may have a session of its own
 	for i := range n {
 		lock, err := programs[i%len(programs)].Locker(ctx, t.Key)
 		if err != nil {
@@ -63,7 +64,6 @@ func drain(ctx context.Context, t Turn, programs []contest.Program) (contest.Sam
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	before := resources(l.Servers)
 	if err := l.form(ctx, running); err != nil {
 		stop()
 		return contest.Sample{}, err

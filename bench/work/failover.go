@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -13,8 +14,9 @@ import (
 
 // Failover is the time from the death of a leader's process to its successor's
 // election, in TTLs. In one turn several leaders die at once, each of a session
-// of its own. They have begun to lead one after the other within a TTL, so that some
-// have just kept their sessions alive and some are about to.
+// of its own. They have begun to lead one after the other within a TTL, and die at a
+// time that is left to chance, so that some have just kept their sessions alive and
+// some are about to, in each turn others.
 func Failover(ttl time.Duration) Case {
 	return Case{Name: "failover", Kind: contest.Locks, Unit: "TTL", Less: true, Cold: true, Value: true, TTL: ttl,
 		Foreign: contest.ForeignCase{Name: contest.Failover, Clients: leaders},
@@ -70,6 +72,7 @@ func failover(ctx context.Context, t Turn) (contest.Sample, error) {
 	}
 	ready.Wait()
 	settle(ctx)
+	Chance(ctx, t.Dial.TTL)
 	start := time.Now()
 	if err := kill(); err != nil {
 		return contest.Sample{}, fmt.Errorf("killing the leaders: %w", err)
@@ -85,25 +88,33 @@ func failover(ctx context.Context, t Turn) (contest.Sample, error) {
 			s.Latencies = append(s.Latencies, e.at.Sub(start))
 		case <-ctx.Done():
 			s.Partial = true
-			s.Value, _ = inTTLs(s.Latencies, t.Dial.TTL)
+			s.Value, s.Worst, _ = inTTLs(s.Latencies, t.Dial.TTL)
 			s.Seconds = time.Since(start).Seconds()
 			s.Note = fmt.Sprintf("%d of %d had a successor within %v", s.Ops, leaders, time.Since(start).Round(time.Second))
 			return s, nil
 		}
 	}
 	s.Seconds = time.Since(start).Seconds()
-	s.Value, s.Note = inTTLs(s.Latencies, t.Dial.TTL)
+	s.Value, s.Worst, s.Note = inTTLs(s.Latencies, t.Dial.TTL)
 	return s, nil
 }
 
-// inTTLs is the median of what successors took, and words that say how far they were
-// apart.
-func inTTLs(took []time.Duration, ttl time.Duration) (median float64, spread string) {
+// Chance waits for some part of a TTL: more than the time from one renewal to the next.
+func Chance(ctx context.Context, ttl time.Duration) {
+	select {
+	case <-time.After(rand.N(ttl)):
+	case <-ctx.Done():
+	}
+}
+
+// inTTLs is the median of what successors took, the longest, and words that say how far
+// they were apart.
+func inTTLs(took []time.Duration, ttl time.Duration) (median, longest float64, spread string) {
 	if len(took) == 0 {
-		return 0, ""
+		return 0, 0, ""
 	}
 	in := func(d time.Duration) float64 { return float64(d) / float64(ttl) }
-	return in(stats.Quantile(took, 0.5)), fmt.Sprintf("from %.2f to %.2f TTL", in(slices.Min(took)), in(slices.Max(took)))
+	return in(stats.Quantile(took, 0.5)), in(slices.Max(took)), fmt.Sprintf("from %.2f to %.2f TTL", in(slices.Min(took)), in(slices.Max(took)))
 }
 
 // Candidate returns what a program can be elected by: its election or else its

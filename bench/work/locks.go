@@ -87,7 +87,7 @@ func ReadWrite(sessions int) Case {
 		Foreign: contest.ForeignCase{Name: "readwrite", Clients: sessions, Keys: 1},
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
 			m := newMeter(sessions, sessions)
-			m.ordered = false // readers come in together
+			m.ordered, m.mixed = false, true // readers come in together
 			return t.loop(ctx, sessions, m, func(ctx context.Context, p contest.Program, i int) (contest.Locker, error) {
 				read, write, err := p.(contest.ReadWriter).ReadWrite(ctx, t.Key)
 				return &mixed{read: read, write: write, all: sessions, turn: i}, err
@@ -116,6 +116,9 @@ func (l *mixed) Lock(ctx context.Context) error {
 }
 
 func (l *mixed) Unlock(ctx context.Context) error { return l.now().Unlock(ctx) }
+
+// Number implements contest.Numbered: 0 where entries have none.
+func (l *mixed) Number() uint64 { return number(l.now()) }
 
 func (l *mixed) weight() int {
 	if l.writes() {

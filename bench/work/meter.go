@@ -1,6 +1,8 @@
 package work
 
 import (
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ type meter struct {
 	limit   int  // how much may be held at a time
 	ordered bool // they stand in one line
 	clocked bool // without numbers, the clock tells who came first
+	mixed   bool // who holds the whole limit is a writer, and all others readers
 
 	mu       sync.Mutex
 	counts   bool          // the warm-up is over
@@ -26,6 +29,7 @@ type meter struct {
 	waiting  int
 	held     int
 	last     uint64    // the number of the last entry that held it; 0 if there was none with one
+	grants   []grant   // of who is mixed, in their order
 	released time.Time // when Unlock was last called while others waited; zero if there was no such call
 }
 
@@ -58,7 +62,32 @@ func (m *meter) end() {
 func (m *meter) result() contest.Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.mixed {
+		m.sample.Checked, m.sample.Violations = len(m.grants), overtaken(m.grants)
+	}
 	return m.sample
+}
+
+// grant is that of a reader or a writer by the entry of a number.
+type grant struct {
+	number uint64
+	writes bool
+}
+
+// overtaken counts the writers that were let in before somebody of a lower number, and
+// the readers that were let in before such a writer.
+func overtaken(grants []grant) (n int) {
+	first, firstWriter := uint64(math.MaxUint64), uint64(math.MaxUint64) // of those who came in later
+	for _, g := range slices.Backward(grants) {
+		if g.writes && first < g.number || firstWriter < g.number {
+			n++
+		}
+		first = min(first, g.number)
+		if g.writes {
+			firstWriter = min(firstWriter, g.number)
+		}
+	}
+	return n
 }
 
 // asks is called right before Lock.
@@ -87,7 +116,7 @@ func (m *meter) got(who, weight int, number uint64) bool {
 	m.waiting--
 	m.held += weight
 	if m.ordered && m.counts && !m.stopped {
-		if !m.released.IsZero() {
+		if !m.released.IsZero() && asked.Before(m.released) { // who came later was not handed anything
 			m.sample.Handoffs = append(m.sample.Handoffs, now.Sub(m.released))
 		}
 		numbered := m.limit == 1 && m.last > 0 && number > 0
@@ -97,6 +126,9 @@ func (m *meter) got(who, weight int, number uint64) bool {
 		if numbered && number < m.last || !numbered && m.clocked && m.overtakes(asked) {
 			m.sample.Violations++
 		}
+	}
+	if m.mixed && number > 0 && m.counts && !m.stopped {
+		m.grants = append(m.grants, grant{number, weight == m.limit})
 	}
 	m.last = max(m.last, number)
 	m.released = time.Time{}

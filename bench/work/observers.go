@@ -14,7 +14,7 @@ import (
 // Observers is the time from a leader's proclamation to the last of its
 // observers seeing it. They are of as many programs as given.
 func Observers(observers, programs int) Case {
-	return Case{Name: fmt.Sprintf("observers-%d", observers), Kind: contest.Observers, Unit: "ms", Less: true, Once: true, Value: true,
+	return Case{Name: fmt.Sprintf("observers-%d", observers), Kind: contest.Observers, Unit: "ms", Less: true, Value: true,
 		About: fmt.Sprintf("from a leader's proclaiming a value to the last of %d observers of %d programs seeing it", observers, programs),
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
 			all, end, err := t.programs(ctx, programs+1)

@@ -62,8 +62,41 @@ func TestOvertakingByNumber(t *testing.T) {
 	}
 }
 
+// A writer comes after all of a lower number, and a reader after the writers among them.
+func TestOvertakingByReadersAndWriters(t *testing.T) {
+	const readers = 3
+	for _, c := range []struct {
+		name   string
+		grants []grant
+		want   int
+	}{
+		{"nobody", nil, 0},
+		{"in order", []grant{{1, false}, {2, true}, {3, false}, {4, false}}, 0},
+		{"readers among themselves", []grant{{3, false}, {1, false}, {2, false}}, 0},
+		{"a reader before a writer", []grant{{1, true}, {3, false}, {2, true}}, 1},
+		{"a writer before a reader", []grant{{2, true}, {1, false}}, 1},
+		{"a writer before two", []grant{{3, true}, {1, true}, {2, false}}, 1},
+	} {
+		m := newMeter(readers, readers)
+		m.ordered, m.mixed = false, true
+		m.begin()
+		for _, g := range c.grants {
+			weight := 1
+			if g.writes {
+				weight = readers
+			}
+			m.asks(0)
+			m.got(0, weight, g.number)
+			m.releases(weight)
+		}
+		if s := m.result(); s.Violations != c.want || s.Checked != len(c.grants) {
+			t.Errorf("%s: %d violations of %d, want %d", c.name, s.Violations, s.Checked, c.want)
+		}
+	}
+}
+
 func TestHandoffIsFromUnlockToLock(t *testing.T) {
-	m := newMeter(2, 1)
+	m := newMeter(3, 1)
 	m.begin()
 	m.asks(0)
 	m.got(0, 1, 0) // from nobody
@@ -78,6 +111,10 @@ func TestHandoffIsFromUnlockToLock(t *testing.T) {
 	m.asks(1)
 	m.releases(1)
 	m.got(1, 1, 0)
+	m.asks(0)
+	m.releases(1)
+	m.asks(2)
+	m.got(2, 1, 0) // who came when it was free, and was quicker than who waited
 	if n := len(m.result().Handoffs); n != 1 {
 		t.Errorf("%d handoffs, want 1", n)
 	}

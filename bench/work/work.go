@@ -11,7 +11,8 @@
 // again and again, one who asked 100 ms before another is taken to stand in line
 // before it; if the other is let in first, that is a violation. Where entries are
 // numbered in the order in which they came, as coordkit's tokens and the entries of
-// etcd's floor are, nothing need be guessed: holders' numbers must rise.
+// etcd's floor are, nothing need be guessed: holders' numbers must rise, those of
+// writers above all and those of readers above the writers'.
 package work
 
 import (
@@ -126,7 +127,7 @@ func (c Case) abroad(ctx context.Context, t Turn) (contest.Sample, error) {
 		return s, err
 	}
 	if f.Name == contest.Failover {
-		s.Value, s.Note = inTTLs(s.Latencies, c.TTL)
+		s.Value, s.Worst, s.Note = inTTLs(s.Latencies, c.TTL)
 		return s, nil
 	}
 	err = t.spent(&s, before, after)

@@ -27,23 +27,14 @@ func worn(ctx context.Context, t Turn) (contest.Sample, error) {
 		return contest.Sample{}, err
 	}
 	defer func() { _ = end() }() // nothing is held
-	var took [2][]time.Duration
+	keys := []string{t.Key + "-worn", t.Key + "-new"}
+	if t.Length.Worn, err = wear(ctx, t, all[0], keys[0]); err != nil {
+		return contest.Sample{}, err
+	}
 	const sample = 500
-	for i, key := range []string{t.Key + "-worn", t.Key + "-new"} {
-		past := 0
-		if i == 0 {
-			if past, err = wear(ctx, t, all[0], key); err != nil {
-				return contest.Sample{}, err
-			}
-			t.Length.Worn = past
-		}
-		lock, err := all[0].Locker(ctx, key)
-		if err != nil {
-			return contest.Sample{}, err
-		}
-		if took[i], err = sampled(ctx, t, lock, sample); err != nil {
-			return contest.Sample{}, fmt.Errorf("after %d locks: %w", past, err)
-		}
+	took, err := sampled(ctx, t, all[0], keys, sample)
+	if err != nil {
+		return contest.Sample{}, fmt.Errorf("after %d locks: %w", t.Length.Worn, err)
 	}
 	s := contest.Sample{Ops: sample, Latencies: took[0]}
 	old, fresh := stats.Quantile(took[0], 0.5), stats.Quantile(took[1], 0.5)
@@ -52,19 +43,35 @@ func worn(ctx context.Context, t Turn) (contest.Sample, error) {
 	return s, nil
 }
 
-// sampled returns how long so many locks took. Who was interrupted when the key was
-// worn may have left an entry for which a lock waits for ever.
-func sampled(ctx context.Context, t Turn, lock contest.Locker, n int) ([]time.Duration, error) {
+// sampled returns how long so many locks took of each of several keys, which have them
+// in turns. Who was interrupted when a key was worn may have left an entry for which a
+// lock waits for ever.
+func sampled(ctx context.Context, t Turn, p contest.Program, keys []string, n int) ([][]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.Most)
 	defer cancel()
-	m := newMeter(1, 1)
-	m.begin()
-	for range n {
-		if err := once(ctx, m, 0, lock); err != nil {
+	var locks []contest.Locker
+	var meters []*meter
+	for _, key := range keys {
+		lock, err := p.Locker(ctx, key)
+		if err != nil {
 			return nil, err
 		}
+		m := newMeter(1, 1)
+		m.begin()
+		locks, meters = append(locks, lock), append(meters, m)
 	}
-	return m.result().Latencies, nil
+	for range n {
+		for i, lock := range locks {
+			if err := once(ctx, meters[i], 0, lock); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var took [][]time.Duration
+	for _, m := range meters {
+		took = append(took, m.result().Latencies)
+	}
+	return took, nil
 }
 
 // wear locks a key again and again, by many at a time, and returns how often.
