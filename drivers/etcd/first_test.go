@@ -75,6 +75,22 @@ func TestFirstAsksOneMember(t *testing.T) {
 	}
 }
 
+// A backup that was restored may have lower revisions than were told of before. That
+// costs a second request once.
+func TestFirstAfterARestore(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	f.told.revision.Add(1000)
+	for _, want := range []int{2, 1} {
+		wantSent(t, "first", f.tap.during(func() {
+			if first, err := s.First(within(t), n); !first || err != nil {
+				t.Errorf("first: %v, %v", first, err)
+			}
+		}), sent{"Range": want})
+	}
+}
+
 // behind has what one member answers by itself come from one that has seen no more
 // than this connection was told of by now.
 func (f *fixture) behind() {
