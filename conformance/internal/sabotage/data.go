@@ -49,8 +49,10 @@ func dataSabotages() []Sabotage {
 
 // shareData shows the slices that callers gave.
 func shareData(h conformance.Harness) conformance.Harness {
-	var given sync.Map // by key and token
-	name := func(n driver.Node) string { return fmt.Sprint(n.Key, n.Token) }
+	// By key, token and version: a watch may show what was written before the writer
+	// hears of it.
+	var given sync.Map
+	name := func(n driver.Node) string { return fmt.Sprint(n.Key, " ", n.Token, " ", n.Version) }
 	out := func(_ string, n driver.Node) driver.Node {
 		if data, ok := given.Load(name(n)); ok {
 			n.Data = data.([]byte)
