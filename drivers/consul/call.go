@@ -41,7 +41,7 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, *agen
 	if err := c.ready(ctx, o); err != nil {
 		return err
 	}
-	attempt, end := o.attempt(ctx)
+	attempt, end := c.attempt(ctx, o)
 	defer end()
 	return c.ask(ctx, attempt, o, request)
 }
@@ -58,10 +58,12 @@ func (c *conn) ready(ctx context.Context, o op) error {
 }
 
 // attempt returns the ctx of one attempt, which the caller ends.
-func (o op) attempt(ctx context.Context) (attempt context.Context, end func()) {
-	attempt, cancel := context.WithTimeout(ctx, o.limit)
+func (c *conn) attempt(ctx context.Context, o op) (attempt context.Context, end func()) {
+	attempt, cancel := context.WithCancel(ctx)
+	limit := c.limits.Begin(o.limit, cancel)
 	stop := context.AfterFunc(o.life, cancel)
 	return attempt, func() {
+		limit.End()
 		stop()
 		cancel()
 	}
@@ -79,8 +81,7 @@ func (c *conn) ask(ctx, attempt context.Context, o op, request func(context.Cont
 		}
 	}
 	a := c.agents.current()
-	silent := time.AfterFunc(o.limit/4, func() { c.agents.giveUp(a) })
-	defer silent.Stop()
+	defer c.limits.Begin(o.limit/4, func() { c.agents.giveUp(a) }).End()
 	traced, sent := trace(attempt)
 	if o.keeping {
 		traced = keeping(traced)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/internal/batch"
+	"github.com/coordkit/coordkit/drivers/internal/limit"
 )
 
 // Options are the settings of New. The zero value is a sensible default.
@@ -71,6 +72,7 @@ type conn struct {
 	timing  timing
 	agents  *agents
 	room    chan struct{} // holds one for each request under way
+	limits  limit.Group
 	sharing *batch.Group[*member]
 	watches *watches
 	strays  strays
@@ -170,6 +172,7 @@ func (c *conn) Close() error {
 	<-destroyed
 	c.running.Wait()
 	c.sharing.Close() // what is under way has ended with c.ctx
+	c.limits.Close()
 	if c.release != nil {
 		c.release()
 	}

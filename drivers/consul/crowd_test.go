@@ -99,7 +99,7 @@ func TestThousandWaitsOnOneLock(t *testing.T) {
 	_, err := f.admin.KV().DeleteTree(f.dir("d"), nil)
 	must(t, err)
 	waits.Wait()
-	if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+maxLineEyes+1+spare {
+	if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+maxLineEyes+1+maxKeepers {
 		t.Errorf("%d requests were refused; at most %d connections were open", s.refused, s.most)
 	}
 	f.wantIdle()
@@ -146,7 +146,7 @@ func TestThousandInLine(t *testing.T) {
 		t.Errorf("%d cycles took %d entries", many, entries)
 	}
 	for _, f := range []*fixture{f, g} {
-		if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+maxLineEyes+1+spare {
+		if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+maxLineEyes+1+maxKeepers {
 			t.Errorf("%d requests were refused; at most %d connections were open", s.refused, s.most)
 		}
 	}

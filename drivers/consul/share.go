@@ -89,7 +89,7 @@ func (s *session) share(ctx context.Context, o op, dir string, ops []*api.KVTxnO
 	if err := c.ready(ctx, o); err != nil {
 		return nil, false, err
 	}
-	attempt, end := o.attempt(ctx)
+	attempt, end := c.attempt(ctx, o)
 	defer end()
 	single := false
 	request := func() { single, err = true, c.ask(ctx, attempt, o, alone) }

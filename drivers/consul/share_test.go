@@ -302,7 +302,7 @@ func TestManyLocksAtATime(t *testing.T) {
 	if len(sent) > 1 {
 		t.Errorf("sent %v", sent)
 	}
-	if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+spare {
+	if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+maxKeepers {
 		t.Errorf("%d requests were refused; at most %d connections were open", s.refused, s.most)
 	}
 	keys, _, err := f.admin.KV().Keys(f.all(), "", &api.QueryOptions{RequireConsistent: true})

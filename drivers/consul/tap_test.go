@@ -275,11 +275,6 @@ func (p *tap) during(f func()) map[string]int {
 	return counted
 }
 
-// spare is how many connections there may be beyond the requests that are made at
-// a time: package http dials for a request that waits, and keeps what it dialed when
-// the request takes another that was given back meanwhile.
-const spare = maxCalls
-
 // state is what a tap sees at a time.
 type state struct {
 	conns, most, watches int

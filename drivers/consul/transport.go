@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -13,18 +14,20 @@ import (
 )
 
 // How many connections there are to an agent, idle ones too: one for each request
-// that is made at a time, and some for renewals. Package http would make more of
-// its own accord, as it dials when a request has to wait and keeps what it dialed
-// also when the request did not need it.
+// that is made at a time, and some for renewals.
 const (
 	maxConns   = maxCalls + maxEyes + maxBroad + 1 + maxScans + 1 + maxKeepers
 	maxKeepers = 11
 )
 
-// keptIdle is how long a connection for renewals waits for the next one. A
+// keptIdle is how long a connection waits for its next request: other processes may
+// need it.
+const keptIdle = 10 * time.Second
+
+// keeperIdle is how long a connection for renewals waits for the next one. A
 // session with a TTL that is up to three times as long always has one; others
 // have the time to get one.
-const keptIdle = 2 * time.Minute
+const keeperIdle = 2 * time.Minute
 
 // transport is the HTTP transport of a connection of our own. It knows its TCP
 // connections, so that none outlives it: package http has no way to close one
@@ -33,18 +36,24 @@ const keptIdle = 2 * time.Minute
 // What opens the first session and keeps all has connections that nothing else
 // uses, of which one stays. Otherwise a wait could take the last one, and a
 // renewal find that other programs have taken all that the agent grants to this
-// address. With TLS there is one connection, which everything shares, and which
-// waits keep.
+// address. With TLS package http has the connections: there is one, which everything
+// shares, and which waits keep.
 type transport struct {
-	*http.Transport
-	keeper *http.Transport // for requests of a ctx that keeping has made
+	secure *http.Transport // nil without TLS
 	dialer net.Dialer
 
 	life   context.Context // ends when it is closed
 	cancel context.CancelFunc
 
-	mu   sync.Mutex
-	open map[*tcp]struct{} // nil once closed
+	mu    sync.Mutex
+	open  map[*tcp]struct{} // nil once closed
+	pools map[purpose]*pool // without TLS
+}
+
+// purpose is what a pool is for.
+type purpose struct {
+	addr    string
+	keeping bool // for requests of a ctx that keeping has made
 }
 
 // tcp is a connection that tells when it is closed.
@@ -88,26 +97,27 @@ func newTransport(config *tls.Config, dialTimeout time.Duration) *transport {
 	t := &transport{
 		dialer: net.Dialer{Timeout: dialTimeout},
 		open:   make(map[*tcp]struct{}),
+		pools:  make(map[purpose]*pool),
 	}
 	t.life, t.cancel = context.WithCancel(context.Background())
-	t.Transport = &http.Transport{
-		DialContext:         t.dial,
+	if config == nil {
+		return t
+	}
+	t.secure = &http.Transport{
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return t.dial(ctx, network, addr)
+		},
 		TLSClientConfig:     config.Clone(), // it is changed for HTTP/2
 		TLSHandshakeTimeout: dialTimeout,
-		MaxConnsPerHost:     maxConns - maxKeepers,
-		MaxIdleConnsPerHost: maxConns - maxKeepers, // by default all but two are closed after each request
-		IdleConnTimeout:     10 * time.Second,      // other processes may need them
+		MaxConnsPerHost:     maxConns, // of an agent that does not speak HTTP/2
+		MaxIdleConnsPerHost: maxConns,
+		IdleConnTimeout:     keptIdle,
 		// Agents are near, and compressing costs both sides more than it saves.
 		DisableCompression: true,
-		// With TLS all requests share a connection, which has to be tested: the
-		// others of a dead one would wait for it as well.
+		// All requests share a connection, which has to be tested: the others of a
+		// dead one would wait for it as well.
 		ForceAttemptHTTP2: true,
 		HTTP2:             &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
-	}
-	t.keeper = t.Transport
-	if config == nil {
-		t.keeper = t.Transport.Clone()
-		t.keeper.MaxConnsPerHost, t.keeper.MaxIdleConnsPerHost, t.keeper.IdleConnTimeout = maxKeepers, 1, keptIdle
 	}
 	return t
 }
@@ -119,15 +129,17 @@ func keeping(ctx context.Context) context.Context {
 	return context.WithValue(ctx, keepingKey{}, true)
 }
 
+func isKeeping(ctx context.Context) bool { return ctx.Value(keepingKey{}) != nil }
+
 // RoundTrip implements http.RoundTripper. An agent's answer is JSON. A page that
 // somebody in between has made would else be read as what was asked for: package api
 // takes a deletion for done if the word "true" is anywhere in it.
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	by := t.Transport
-	if req.Context().Value(keepingKey{}) != nil {
-		by = t.keeper
+func (t *transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	if t.secure != nil {
+		resp, err = t.secure.RoundTrip(req)
+	} else {
+		resp, err = t.pool(purpose{req.URL.Host, isKeeping(req.Context())}).roundTrip(req)
 	}
-	resp, err := by.RoundTrip(req)
 	if err == nil && resp.StatusCode == http.StatusOK && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		_ = resp.Body.Close() // of no interest
 		return nil, errNoAgent
@@ -135,7 +147,24 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (t *transport) pool(of purpose) *pool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.pools[of]
+	if p == nil {
+		most, kept, idle := maxConns-maxKeepers, maxConns-maxKeepers, keptIdle
+		if of.keeping {
+			most, kept, idle = maxKeepers, 1, keeperIdle
+		}
+		p = newPool(most, kept, idle, func(ctx context.Context) (*tcp, error) { return t.dial(ctx, "tcp", of.addr) })
+		if t.pools != nil {
+			t.pools[of] = p
+		}
+	}
+	return p
+}
+
+func (t *transport) dial(ctx context.Context, network, addr string) (*tcp, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(t.life, cancel)
@@ -164,8 +193,13 @@ func (c *tcp) Close() error {
 
 // refresh closes the connections by which sessions are kept, if they are idle.
 func (t *transport) refresh() {
-	if t.keeper != t.Transport {
-		t.keeper.CloseIdleConnections()
+	t.mu.Lock()
+	pools := maps.Clone(t.pools)
+	t.mu.Unlock()
+	for of, p := range pools {
+		if of.keeping {
+			p.closeIdle()
+		}
 	}
 }
 
@@ -183,12 +217,16 @@ func (t *transport) client() *http.Client {
 func (t *transport) close() {
 	t.cancel()
 	t.mu.Lock()
-	open := t.open
-	t.open = nil
+	open, pools := t.open, t.pools
+	t.open, t.pools = nil, nil
 	t.mu.Unlock()
-	t.CloseIdleConnections()
-	t.keeper.CloseIdleConnections()
+	if t.secure != nil {
+		t.secure.CloseIdleConnections()
+	}
 	for c := range open {
 		_ = c.Close() // may be closed already
+	}
+	for _, p := range pools {
+		p.closeIdle() // for their timers
 	}
 }

@@ -43,7 +43,7 @@ func TestWatchingManyDirectories(t *testing.T) {
 	}
 	f.wantIdle()
 	f.eventuallyWatched(0)
-	if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+maxScans+1+spare {
+	if s := f.tap.state(); s.refused > 0 || s.most > maxCalls+maxScans+1+maxKeepers {
 		t.Errorf("%d requests were refused; at most %d connections were open", s.refused, s.most)
 	}
 }

@@ -54,8 +54,9 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...gr
 		// host the next attempt would go there as well.
 		attempt = clientv3.WithRequireLeader(attempt)
 	}
-	timed := c.limits.begin(o.limit, cancel)
-	defer c.limits.end(timed)
+	// A limit is not the deadline of a ctx, which the server would be told with every
+	// request, to no use (a caller's is).
+	defer c.limits.Begin(o.limit, cancel).End()
 	stop := context.AfterFunc(o.life, cancel)
 	defer stop()
 	if !c.reach(attempt) {

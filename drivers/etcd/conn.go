@@ -13,6 +13,7 @@ import (
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/internal/batch"
+	"github.com/coordkit/coordkit/drivers/internal/limit"
 )
 
 // Options are the settings of New. The zero value is a sensible default.
@@ -72,7 +73,7 @@ type conn struct {
 	leases  pb.LeaseClient
 	feeds   *feeds
 	sharing *batch.Group[*member]
-	limits  *limits
+	limits  limit.Group
 	told    told
 
 	// direct: the client is the driver's own, and a request that it is given is sent
@@ -109,7 +110,6 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 		kv:       pb.NewKVClient(channel),
 		leases:   pb.NewLeaseClient(channel),
 		others:   true,
-		limits:   newLimits(),
 		leaving:  make(chan struct{}),
 		left:     make(chan struct{}),
 		sessions: make(map[*session]struct{}),
@@ -177,7 +177,7 @@ func (c *conn) Close() error {
 	<-revoked
 	c.running.Wait()
 	c.sharing.Close()
-	c.limits.close()
+	c.limits.Close()
 	var err error
 	if c.release != nil {
 		err = c.release()

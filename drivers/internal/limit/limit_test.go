@@ -1,4 +1,4 @@
-package etcd
+package limit
 
 import (
 	"context"
@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-func TestLimits(t *testing.T) {
+func TestGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits()
-		begin := func(limit time.Duration) (context.Context, *timed) {
+		var g Group
+		begin := func(limit time.Duration) (context.Context, *Limit) {
 			ctx, cancel := context.WithCancel(context.Background())
-			return ctx, l.begin(limit, cancel)
+			return ctx, g.Begin(limit, cancel)
 		}
 		long, _ := begin(5 * time.Second)
 		short, _ := begin(time.Second) // is due before the one that began before
 		done, a := begin(time.Second)
-		l.end(a)
+		a.End()
 		time.Sleep(time.Second - time.Nanosecond)
 		if short.Err() != nil {
 			t.Error("ended too early")
@@ -35,11 +35,11 @@ func TestLimits(t *testing.T) {
 		}
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if later.Err() == nil || len(l.running) > 0 || !l.due.IsZero() {
-			t.Errorf("in the end: %v, %d running, due %v", later.Err(), len(l.running), l.due)
+		if later.Err() == nil || len(g.running) > 0 || !g.due.IsZero() {
+			t.Errorf("in the end: %v, %d running, due %v", later.Err(), len(g.running), g.due)
 		}
 		last, _ := begin(time.Second) // the timer had run out
-		l.close()
+		g.Close()
 		time.Sleep(time.Minute)
 		if last.Err() != nil {
 			t.Error("closed, and still running")

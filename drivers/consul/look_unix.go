@@ -1,0 +1,42 @@
+//go:build unix
+
+package consul
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+)
+
+// look returns nil if there is nothing to be read from a connection at present, as it
+// should be before something was asked, and else says what is wrong. It does not wait.
+func look(conn net.Conn) error {
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil // not the system's
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var n int
+	var failure error
+	if err := raw.Read(func(fd uintptr) (done bool) {
+		var b [1]byte
+		n, failure = syscall.Read(int(fd), b[:])
+		return true // also if there is nothing
+	}); err != nil {
+		return err
+	}
+	switch {
+	case errors.Is(failure, syscall.EAGAIN), errors.Is(failure, syscall.EINTR):
+		return nil
+	case failure != nil:
+		return failure
+	case n > 0:
+		return errFull
+	default:
+		return io.EOF
+	}
+}

@@ -1,0 +1,352 @@
+package consul
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// host is what accepts connections as an agent does, and counts them.
+type host struct {
+	net.Listener
+	serve    func(n int, conn net.Conn) // the n-th connection, from 1; it is closed when that returns
+	accepted atomic.Int32
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	open     map[net.Conn]struct{}
+}
+
+func startHost(t *testing.T, serve func(n int, conn net.Conn)) *host {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	h := &host{Listener: l, serve: serve, open: make(map[net.Conn]struct{})}
+	h.running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n := int(h.accepted.Add(1))
+			h.mu.Lock()
+			h.open[conn] = struct{}{}
+			h.mu.Unlock()
+			h.running.Go(func() {
+				h.serve(n, conn)
+				h.drop(conn)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		must(t, l.Close())
+		h.dropAll()
+		h.running.Wait()
+	})
+	return h
+}
+
+func (h *host) drop(conn net.Conn) {
+	_ = conn.Close() // may be closed already
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.open, conn)
+}
+
+func (h *host) dropAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for conn := range h.open {
+		_ = conn.Close() // likewise
+	}
+}
+
+func (h *host) connected() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.open)
+}
+
+func (h *host) url() string { return "http://" + h.Addr().String() + "/x" }
+
+// answers serves request after request of a connection with the same answer.
+func answers(answer string) func(int, net.Conn) {
+	return func(_ int, conn net.Conn) {
+		in := bufio.NewReader(conn)
+		for {
+			req, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, req.Body) // the next request shows what is wrong
+			if _, err := io.WriteString(conn, answer); err != nil {
+				return
+			}
+		}
+	}
+}
+
+const answerTrue = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\ntrue"
+
+func startTransport(t *testing.T) *transport {
+	t.Helper()
+	wire := newTransport(nil, time.Second)
+	t.Cleanup(wire.close)
+	return wire
+}
+
+// send makes a request, and returns what was read of the answer.
+func send(ctx context.Context, wire *transport, method, url, body string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	if body == "" {
+		req.Body = nil
+	}
+	resp, err := wire.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	said, err := io.ReadAll(resp.Body)
+	return string(said), err
+}
+
+func sends(t *testing.T, wire *transport, method, url, body string) {
+	t.Helper()
+	said, err := send(within(t), wire, method, url, body)
+	if err != nil || said != "true" {
+		t.Fatalf("%s: %q, %v", method, said, err)
+	}
+}
+
+func TestConnectionIsUsedAgain(t *testing.T) {
+	for _, answer := range []string{
+		answerTrue,
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ntrue\r\n0\r\n\r\n",
+		"HTTP/1.1 103 Early Hints\r\n\r\n" + answerTrue,
+	} {
+		h := startHost(t, answers(answer))
+		wire := startTransport(t)
+		for range 5 {
+			sends(t, wire, http.MethodGet, h.url(), "")
+			sends(t, wire, http.MethodPut, h.url(), "words")
+		}
+		if n := h.accepted.Load(); n != 1 {
+			t.Errorf("%d connections for requests after each other, answered with %q", n, answer)
+		}
+	}
+}
+
+// Renewals do not use the connections of others, nor lend theirs.
+func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
+	h := startHost(t, answers(answerTrue))
+	wire := startTransport(t)
+	for range 3 {
+		sends(t, wire, http.MethodGet, h.url(), "")
+		_, err := send(keeping(within(t)), wire, http.MethodPut, h.url(), "")
+		must(t, err)
+	}
+	if n := h.accepted.Load(); n != 2 {
+		t.Errorf("%d connections; want 2", n)
+	}
+	wire.refresh()
+	eventually(t, "that for renewals is closed", func() bool { return h.connected() == 1 })
+}
+
+// What an agent has closed while it was idle is not used, for writes neither.
+func TestIdleConnectionThatWasClosed(t *testing.T) {
+	h := startHost(t, answers(answerTrue))
+	wire := startTransport(t)
+	for _, method := range []string{http.MethodGet, http.MethodPut} {
+		sends(t, wire, method, h.url(), "")
+		h.dropAll()
+		p := wire.pool(purpose{h.Addr().String(), false})
+		eventually(t, "the end has come", func() bool { return look(p.free[0].Conn) != nil })
+		sends(t, wire, method, h.url(), "")
+	}
+}
+
+// An agent that closes a connection when the request is on its way leaves no doubt
+// about what only reads, which is asked again; what changes something is not.
+func TestConnectionThatIsClosedWhileAsked(t *testing.T) {
+	for method, again := range map[string]bool{http.MethodGet: true, http.MethodPut: false} {
+		h := startHost(t, func(n int, conn net.Conn) {
+			if n > 1 {
+				answers(answerTrue)(n, conn)
+				return
+			}
+			in := bufio.NewReader(conn)
+			_, err := http.ReadRequest(in)
+			if err == nil {
+				_, err = io.WriteString(conn, answerTrue)
+			}
+			if err == nil {
+				_, err = http.ReadRequest(in)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		wire := startTransport(t)
+		sends(t, wire, method, h.url(), "")
+		said, err := send(within(t), wire, method, h.url(), "")
+		if (err == nil) != again {
+			t.Errorf("%s: %q, %v", method, said, err)
+		}
+		sends(t, wire, method, h.url(), "")
+		if n := h.accepted.Load(); n != 2 {
+			t.Errorf("%s: %d connections", method, n)
+		}
+	}
+}
+
+// An answer that is not read to its end, or that is the last one of its connection,
+// takes that with it.
+func TestConnectionIsNotUsedAgain(t *testing.T) {
+	h := startHost(t, answers(answerTrue))
+	wire := startTransport(t)
+	req, err := http.NewRequestWithContext(within(t), http.MethodGet, h.url(), nil)
+	must(t, err)
+	resp, err := wire.RoundTrip(req)
+	must(t, err)
+	must(t, resp.Body.Close())
+	if _, err := resp.Body.Read(make([]byte, 1)); !errors.Is(err, http.ErrBodyReadAfterClose) {
+		t.Errorf("read after the end: %v", err)
+	}
+	eventually(t, "it is closed", func() bool { return h.connected() == 0 })
+
+	last := startHost(t, answers(strings.Replace(answerTrue, "Content-Length", "Connection: close\r\nContent-Length", 1)))
+	sends(t, wire, http.MethodGet, last.url(), "")
+	eventually(t, "it is closed", func() bool { return last.connected() == 0 })
+
+	unasked := startHost(t, answers(answerTrue+"and more"))
+	sends(t, wire, http.MethodGet, unasked.url(), "")
+	eventually(t, "it is closed", func() bool { return unasked.connected() == 0 })
+}
+
+// A request ends with its ctx, before the answer has begun and in the midst of it.
+func TestRequestEndsWithItsContext(t *testing.T) {
+	for _, begin := range []string{"", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\ntr"} {
+		asked := make(chan struct{})
+		h := startHost(t, func(_ int, conn net.Conn) {
+			in := bufio.NewReader(conn)
+			if _, err := http.ReadRequest(in); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.WriteString(conn, begin); err != nil {
+				t.Error(err)
+			}
+			close(asked)
+			_, _ = in.ReadByte() // until the other side has gone
+		})
+		wire := startTransport(t)
+		ctx, cancel := context.WithCancel(within(t))
+		result := make(chan error, 1)
+		go func() {
+			_, err := send(ctx, wire, http.MethodGet, h.url(), "")
+			result <- err
+		}()
+		<-asked
+		cancel()
+		wantIs(t, receive(t, "the request", result), context.Canceled)
+		eventually(t, "it is closed", func() bool { return h.connected() == 0 })
+	}
+}
+
+// There are only so many connections: who comes then waits for one, or for the end of
+// its ctx.
+func TestConnectionsAreLimited(t *testing.T) {
+	release := make(chan struct{})
+	h := startHost(t, func(n int, conn net.Conn) {
+		<-release
+		answers(answerTrue)(n, conn)
+	})
+	wire := startTransport(t)
+	const most = maxConns - maxKeepers
+	var all sync.WaitGroup
+	for range 2 * most {
+		all.Go(func() { sends(t, wire, http.MethodPut, h.url(), "") })
+	}
+	eventually(t, "all connections are in use", func() bool { return h.connected() == most })
+	ctx, cancel := context.WithTimeout(within(t), 10*time.Millisecond)
+	defer cancel()
+	_, err := send(ctx, wire, http.MethodPut, h.url(), "")
+	wantIs(t, err, context.DeadlineExceeded)
+	close(release)
+	all.Wait()
+	if n := h.accepted.Load(); n != most {
+		t.Errorf("%d connections; want %d", n, most)
+	}
+}
+
+// Connections that are idle for long are closed, however many there are.
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	h := startHost(t, answers(answerTrue))
+	wire := startTransport(t)
+	p := newPool(10, 10, 50*time.Millisecond, wire.pool(purpose{h.Addr().String(), false}).dial)
+	wire.pools[purpose{h.Addr().String(), false}] = p
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { sends(t, wire, http.MethodPut, h.url(), "") })
+	}
+	all.Wait()
+	eventually(t, "they are closed", func() bool { return h.connected() == 0 })
+	sends(t, wire, http.MethodPut, h.url(), "")
+	eventually(t, "the next one as well", func() bool { return h.connected() == 0 })
+}
+
+// Closing ends what is under way, and nothing is sent after it.
+func TestClosedTransport(t *testing.T) {
+	asked := make(chan struct{})
+	h := startHost(t, func(n int, conn net.Conn) {
+		in := bufio.NewReader(conn)
+		if _, err := http.ReadRequest(in); n > 1 {
+			if err == nil {
+				t.Error("sent after the end")
+			}
+			return
+		}
+		close(asked)
+		_, _ = in.ReadByte() // until the other side has gone
+	})
+	wire := startTransport(t)
+	result := make(chan error, 1)
+	go func() {
+		_, err := send(context.Background(), wire, http.MethodGet, h.url(), "")
+		result <- err
+	}()
+	<-asked
+	wire.close()
+	if err := receive(t, "the request", result); err == nil {
+		t.Error("it was answered")
+	}
+	if said, err := send(within(t), wire, http.MethodGet, h.url(), ""); err == nil {
+		t.Errorf("answered after the end: %q", said)
+	}
+}
+
+// A header without an end is nothing that an agent sends.
+func TestHeaderWithoutEnd(t *testing.T) {
+	h := startHost(t, func(_ int, conn net.Conn) {
+		line := fmt.Sprintf("X-Y: %s\r\n", strings.Repeat("z", 1<<10))
+		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		for err == nil {
+			_, err = io.WriteString(conn, line)
+		}
+	})
+	wire := startTransport(t)
+	_, err := send(within(t), wire, http.MethodPut, h.url(), "")
+	if err == nil {
+		t.Error("it was answered")
+	}
+}
