@@ -72,7 +72,7 @@ func (c *conn) attempt(ctx context.Context, o op) (attempt context.Context, end 
 // ask makes the request of an attempt on behalf of a caller whose ctx is given.
 func (c *conn) ask(ctx, attempt context.Context, o op, request func(context.Context, *agent) error) error {
 	if !o.urgent {
-		// If both are ready the request is made and fails at once.
+		// If both are ready nothing is sent, and the request fails at once.
 		select {
 		case c.room <- struct{}{}:
 			defer func() { <-c.room }()

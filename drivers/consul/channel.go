@@ -18,17 +18,18 @@ type channel struct {
 	out   *bufio.Writer
 	since time.Time // when it became idle
 
-	used  bool  // it has served a request before the latest
-	heard bool  // the agent has said something to the latest
-	left  int64 // how much may still be read
+	used   bool  // it has served a request before the latest
+	heard  bool  // the agent has said something to the latest
+	broken bool  // what was written did not go out
+	left   int64 // how much may still be read
 }
 
 // maxHeader is how long the header of an answer may be: as package http has it.
 const maxHeader = 10 << 20
 
 func newChannel(t *tcp, p *pool) *channel {
-	c := &channel{tcp: t, pool: p, out: bufio.NewWriter(t)}
-	c.in = bufio.NewReader(c)
+	c := &channel{tcp: t, pool: p}
+	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(c)
 	return c
 }
 
@@ -39,6 +40,12 @@ func (c *channel) Read(b []byte) (int, error) {
 	n, err := c.tcp.Read(b[:min(int64(len(b)), c.left)])
 	c.left -= int64(n)
 	c.heard = c.heard || n > 0
+	return n, err
+}
+
+func (c *channel) Write(b []byte) (int, error) {
+	n, err := c.tcp.Write(b)
+	c.broken = c.broken || err != nil
 	return n, err
 }
 
@@ -64,6 +71,9 @@ func (c *channel) ask(req *http.Request) (*http.Response, error) {
 	if failure == nil {
 		failure = c.out.Flush()
 	}
+	if failure != nil && !c.broken {
+		return nil, failure // the request's own
+	}
 	c.left, c.heard = maxHeader, false
 	for {
 		resp, err := http.ReadResponse(c.in, req)
@@ -74,7 +84,7 @@ func (c *channel) ask(req *http.Request) (*http.Response, error) {
 			return nil, err
 		case resp.StatusCode >= http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols:
 			c.left = math.MaxInt64
-			resp.Close = resp.Close || failure != nil
+			resp.Close = resp.Close || failure != nil || resp.StatusCode == http.StatusSwitchingProtocols
 			return resp, nil
 		}
 	}

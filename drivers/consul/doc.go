@@ -122,8 +122,8 @@
 //	transport.MaxConnsPerHost = 64
 //	client, err := api.NewClient(&api.Config{HttpClient: &http.Client{Transport: transport}})
 //
-// A connection by URL and without TLS takes a tenth less time for a request: it has
-// HTTP connections of its own, which need no goroutines.
+// A connection by URL and without TLS takes a tenth less time for a request: who asks
+// writes and reads, with none of package http's goroutines in between.
 //
 // # Limits
 //

@@ -62,18 +62,7 @@ func TestTenantOfTheEnvironment(t *testing.T) {
 func TestTokenOfSeveralLines(t *testing.T) {
 	_, err := open(within(t), driver.Target{Hosts: []string{"127.0.0.1:1"}, Namespace: "x", Token: "one\ntwo"})
 	wantIs(t, err, driver.ErrInvalid)
-}
-
-func TestNothingUnaskedIsRead(t *testing.T) {
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	wire := newTransport(nil, time.Second)
-	defer wire.close()
-	c := &tcp{Conn: ours, owner: wire}
-	defer c.Close()
-	go func() { _, _ = theirs.Write([]byte("429")) }() // ends with the pipe
-	_, err := c.Read(make([]byte, 16))
-	wantIs(t, err, errFull)
-	_, err = c.Write([]byte("request"))
-	wantIs(t, err, errFull)
+	t.Setenv("CONSUL_HTTP_TOKEN", "one\ntwo")
+	_, err = open(within(t), driver.Target{Hosts: []string{"127.0.0.1:1"}, Namespace: "x"})
+	wantIs(t, err, driver.ErrInvalid)
 }

@@ -24,13 +24,15 @@ func look(conn net.Conn) error {
 	var failure error
 	if err := raw.Read(func(fd uintptr) (done bool) {
 		var b [1]byte
-		n, failure = syscall.Read(int(fd), b[:])
+		for failure = syscall.EINTR; errors.Is(failure, syscall.EINTR); {
+			n, failure = syscall.Read(int(fd), b[:])
+		}
 		return true // also if there is nothing
 	}); err != nil {
 		return err
 	}
 	switch {
-	case errors.Is(failure, syscall.EAGAIN), errors.Is(failure, syscall.EINTR):
+	case errors.Is(failure, syscall.EAGAIN):
 		return nil
 	case failure != nil:
 		return failure

@@ -49,7 +49,7 @@ func init() {
 			},
 			{
 				Name:  paramDialTimeout,
-				Doc:   "how long one attempt to connect may take (default 3s)",
+				Doc:   "how long one attempt to connect may take (default 3s; no longer than a third of the session's TTL)",
 				Check: isTimeout,
 			},
 		},
@@ -97,8 +97,11 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 	if len(t.Hosts) == 0 {
 		return nil, invalid(o, "no agent to connect to; want host:port")
 	}
-	if strings.ContainsAny(string(t.Token), "\r\n\x00") {
-		return nil, invalid(o, "the token that token_file or token_env names has more than one line; want the token alone")
+	// Package api would take the latter where the URL has none.
+	for what, token := range map[string]string{"that token_file or token_env names": string(t.Token), "in " + api.HTTPTokenEnvName: os.Getenv(api.HTTPTokenEnvName)} {
+		if strings.ContainsAny(token, "\r\n\x00") {
+			return nil, invalid(o, "the token %s has more than one line; want the token alone", what)
+		}
 	}
 	// Package api would take them for requests, and transactions need them too.
 	in := tenant{

@@ -26,6 +26,7 @@ type pool struct {
 	free   []*channel // idle; the last was used last
 	reaper *time.Timer
 	reaps  bool // the reaper is to run
+	closed bool // none is to be idle any more
 }
 
 func newPool(most, kept int, idle time.Duration, dial func(context.Context) (*tcp, error)) *pool {
@@ -52,6 +53,10 @@ func (p *pool) exchange(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	for {
 		c, err := p.take(ctx)
+		if err == nil && ctx.Err() != nil { // what is not sent now surely never will be
+			p.put(c)
+			err = ctx.Err()
+		}
 		if err != nil {
 			return nil, refuse(req, err)
 		}
@@ -108,16 +113,25 @@ func (p *pool) last() *channel {
 
 // give ends the use of a connection, which is good for another request or not.
 func (p *pool) give(c *channel, good bool) {
-	if !good || !p.keep(c) {
+	if good {
+		p.put(c)
+	} else {
 		_ = c.Close() // may be closed already
 	}
 	<-p.room
 }
 
+// put has a connection be idle, or closes it.
+func (p *pool) put(c *channel) {
+	if !p.keep(c) {
+		_ = c.Close() // may be closed already
+	}
+}
+
 func (p *pool) keep(c *channel) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) >= p.kept {
+	if p.closed || len(p.free) >= p.kept {
 		return false
 	}
 	c.used, c.since = true, time.Now()
@@ -156,6 +170,18 @@ func (p *pool) reap() {
 func (p *pool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closeIdleLocked()
+}
+
+// close is closeIdle for good.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.closeIdleLocked()
+}
+
+func (p *pool) closeIdleLocked() {
 	for _, c := range p.free {
 		_ = c.Close() // may be closed already
 	}

@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -125,7 +127,7 @@ func sends(t *testing.T, wire *transport, method, url, body string) {
 	t.Helper()
 	said, err := send(within(t), wire, method, url, body)
 	if err != nil || said != "true" {
-		t.Fatalf("%s: %q, %v", method, said, err)
+		t.Errorf("%s: %q, %v", method, said, err)
 	}
 }
 
@@ -171,7 +173,11 @@ func TestIdleConnectionThatWasClosed(t *testing.T) {
 		sends(t, wire, method, h.url(), "")
 		h.dropAll()
 		p := wire.pool(purpose{h.Addr().String(), false})
-		eventually(t, "the end has come", func() bool { return look(p.free[0].Conn) != nil })
+		eventually(t, "the end has come", func() bool {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return len(p.free) == 0 || look(p.free[0].Conn) != nil
+		})
 		sends(t, wire, method, h.url(), "")
 	}
 }
@@ -271,6 +277,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 		<-release
 		answers(answerTrue)(n, conn)
 	})
+	letThrough := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(letThrough)
 	wire := startTransport(t)
 	const most = maxConns - maxKeepers
 	var all sync.WaitGroup
@@ -282,7 +290,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	defer cancel()
 	_, err := send(ctx, wire, http.MethodPut, h.url(), "")
 	wantIs(t, err, context.DeadlineExceeded)
-	close(release)
+	letThrough()
 	all.Wait()
 	if n := h.accepted.Load(); n != most {
 		t.Errorf("%d connections; want %d", n, most)
@@ -339,14 +347,51 @@ func TestClosedTransport(t *testing.T) {
 func TestHeaderWithoutEnd(t *testing.T) {
 	h := startHost(t, func(_ int, conn net.Conn) {
 		line := fmt.Sprintf("X-Y: %s\r\n", strings.Repeat("z", 1<<10))
-		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		_, err := http.ReadRequest(bufio.NewReader(conn))
+		if err == nil {
+			_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		}
 		for err == nil {
 			_, err = io.WriteString(conn, line)
 		}
 	})
 	wire := startTransport(t)
 	_, err := send(within(t), wire, http.MethodPut, h.url(), "")
-	if err == nil {
-		t.Error("it was answered")
+	wantIs(t, err, errNoAgent)
+}
+
+// What has ended before it is sent is not sent, and takes no connection with it.
+func TestEndedRequestIsNotSent(t *testing.T) {
+	h := startHost(t, answers(answerTrue))
+	wire := startTransport(t)
+	sends(t, wire, http.MethodPut, h.url(), "")
+	ctx, cancel := context.WithCancel(within(t))
+	cancel()
+	for range 100 {
+		sent := false
+		traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }})
+		_, err := send(traced, wire, http.MethodPut, h.url(), "")
+		wantIs(t, err, context.Canceled)
+		if sent {
+			t.Fatal("it was sent")
+		}
+	}
+	sends(t, wire, http.MethodPut, h.url(), "")
+	if n := h.accepted.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+var errReading = errors.New("nothing to be read")
+
+// A request that cannot be written is no reason to wait for an answer.
+func TestRequestThatCannotBeWritten(t *testing.T) {
+	h := startHost(t, answers(answerTrue))
+	wire := startTransport(t)
+	req, err := http.NewRequestWithContext(within(t), http.MethodPut, h.url(), iotest.ErrReader(errReading))
+	must(t, err)
+	_, err = wire.RoundTrip(req)
+	if err == nil || !strings.Contains(err.Error(), errReading.Error()) {
+		t.Errorf("got the error %v; want %v", err, errReading)
 	}
 }

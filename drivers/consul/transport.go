@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -30,8 +29,7 @@ const keptIdle = 10 * time.Second
 const keeperIdle = 2 * time.Minute
 
 // transport is the HTTP transport of a connection of our own. It knows its TCP
-// connections, so that none outlives it: package http has no way to close one
-// that is about to become idle.
+// connections, so that none outlives it.
 //
 // What opens the first session and keeps all has connections that nothing else
 // uses, of which one stays. Otherwise a wait could take the last one, and a
@@ -57,40 +55,14 @@ type purpose struct {
 }
 
 // tcp is a connection that tells when it is closed.
-//
-// An agent that has too many connections from an address answers with status 429
-// before it was asked. Package http takes that for an answer to nothing, and
-// writes to the program's log; so it is not shown what comes unasked.
 type tcp struct {
 	net.Conn
 	owner *transport
-	state atomic.Int32 // fresh, spoken or refused
 }
 
-// The states of a connection.
-const (
-	fresh   int32 = iota
-	spoken        // something was sent
-	refused       // the agent spoke first
-)
-
-// errFull is a connection on which nothing was sent.
+// errFull is a connection on which an agent has spoken before it was asked: it has too
+// many from an address, says so with status 429 and closes it.
 var errFull = errors.New("the agent has too many connections from this address (limits.http_max_conns_per_client)")
-
-func (c *tcp) Write(b []byte) (int, error) {
-	if !c.state.CompareAndSwap(fresh, spoken) && c.state.Load() == refused {
-		return 0, errFull
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *tcp) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if n > 0 && c.state.CompareAndSwap(fresh, refused) || c.state.Load() == refused {
-		return 0, errFull
-	}
-	return n, err
-}
 
 // newTransport returns a transport. config may be nil, for no TLS.
 func newTransport(config *tls.Config, dialTimeout time.Duration) *transport {
@@ -164,13 +136,18 @@ func (t *transport) pool(of purpose) *pool {
 	return p
 }
 
+// dial connects. Package net would end by the deadline of a ctx before that says so
+// itself, and what comes of it would seem to be the agent's fault.
 func (t *transport) dial(ctx context.Context, network, addr string) (*tcp, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	stop := context.AfterFunc(t.life, cancel)
-	defer stop()
-	conn, err := t.dialer.DialContext(ctx, network, addr)
-	if err != nil {
+	defer context.AfterFunc(ctx, cancel)()
+	defer context.AfterFunc(t.life, cancel)()
+	conn, err := t.dialer.DialContext(inner, network, addr)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, err
 	}
 	c := &tcp{Conn: conn, owner: t}
@@ -227,6 +204,6 @@ func (t *transport) close() {
 		_ = c.Close() // may be closed already
 	}
 	for _, p := range pools {
-		p.closeIdle() // for their timers
+		p.close()
 	}
 }

@@ -17,6 +17,7 @@ type Group struct {
 	running map[*Limit]struct{}
 	due     time.Time // when the timer runs; zero: it does not
 	timer   *time.Timer
+	closed  bool
 }
 
 // Limit is one that was begun.
@@ -51,7 +52,7 @@ func (l *Limit) End() {
 // runLocked has the timer run at a time, if not before.
 func (g *Group) runLocked(due time.Time) {
 	switch {
-	case !g.due.IsZero() && !due.Before(g.due):
+	case g.closed, !g.due.IsZero() && !due.Before(g.due):
 		return
 	case g.timer == nil:
 		g.timer = time.AfterFunc(time.Until(due), g.expire)
@@ -77,11 +78,12 @@ func (g *Group) expire() {
 	}
 }
 
-// Close stops the timer. It is called when nothing begins any more; what is running
-// is not ended.
+// Close stops the timer: nothing is ended any more, neither what is running nor what
+// begins later, which something else is to end.
 func (g *Group) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.closed = true
 	if g.timer != nil {
 		g.timer.Stop()
 	}

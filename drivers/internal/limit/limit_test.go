@@ -40,8 +40,9 @@ func TestGroup(t *testing.T) {
 		}
 		last, _ := begin(time.Second) // the timer had run out
 		g.Close()
+		after, _ := begin(time.Second)
 		time.Sleep(time.Minute)
-		if last.Err() != nil {
+		if last.Err() != nil || after.Err() != nil {
 			t.Error("closed, and still running")
 		}
 	})
