@@ -97,11 +97,9 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 	if len(t.Hosts) == 0 {
 		return nil, invalid(o, "no agent to connect to; want host:port")
 	}
-	// Package api would take the latter where the URL has none.
-	for what, token := range map[string]string{"that token_file or token_env names": string(t.Token), "in " + api.HTTPTokenEnvName: os.Getenv(api.HTTPTokenEnvName)} {
-		if strings.ContainsAny(token, "\r\n\x00") {
-			return nil, invalid(o, "the token %s has more than one line; want the token alone", what)
-		}
+	// Package api would send what the environment has where the URL names none.
+	if strings.ContainsAny(cmp.Or(string(t.Token), os.Getenv(api.HTTPTokenEnvName)), "\r\n\x00") {
+		return nil, invalid(o, "the token that token_file, token_env or %s names has more than one line; want the token alone", api.HTTPTokenEnvName)
 	}
 	// Package api would take them for requests, and transactions need them too.
 	in := tenant{
