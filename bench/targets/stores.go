@@ -30,7 +30,7 @@ func etcd() []Target {
 	return slices.Concat(
 		beat(servers.Etcd, 1, contest.Floor, bound{"uncontended", 0.97}, bound{"contention-2", 1.25}, bound{"contention-8", 1.15}, bound{"contention-32", 1}),
 		beat(servers.Etcd, 1, "Mutex", bound{"contention-2", 50}, bound{"contention-8", 12}, bound{"contention-32", 3},
-			bound{"drain-20", 2.5}, bound{"keys-64", 1}),
+			bound{"drain-20", 2.5}, bound{"drain-1", 2.5}, bound{"keys-64", 1}),
 		beat(servers.Etcd, 1, "Election", bound{"election", 1.25}),
 		[]Target{{Store: servers.Etcd, Members: 1, Case: "worn", What: "times a new lock's latency", find: own(median), Bound: 1.25, Most: true}},
 	)

@@ -112,16 +112,21 @@
 //	clientv3.Config{
 //		DialKeepAliveTime:    10 * time.Second, // gRPC pings no more often
 //		DialKeepAliveTimeout: 3 * time.Second,
-//		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-//			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
-//			MinConnectTimeout: 5 * time.Second,
-//		})},
+//		DialOptions: []grpc.DialOption{
+//			grpc.WithConnectParams(grpc.ConnectParams{
+//				Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
+//				MinConnectTimeout: 5 * time.Second,
+//			}),
+//			grpc.WithStaticStreamWindowSize(4 << 20),
+//			grpc.WithStaticConnWindowSize(4 << 20),
+//		},
 //	}
 //
 // Without the first two, requests keep going to a member that is frozen, each
 // until its attempt is given up; waits and renewals move on regardless. Without
-// the last, gRPC pauses for a second after the first refused connection, which
-// is too long for a short TTL, and for up to two minutes after many.
+// the third, gRPC pauses for a second after the first refused connection, which
+// is too long for a short TTL, and for up to two minutes after many. Without the
+// last two, gRPC sends a ping after each answer and event.
 //
 // Backups: restore with "etcdutl snapshot restore --bump-revision=…
 // --mark-compacted", or fencing tokens start again from a lower number.
