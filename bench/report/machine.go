@@ -59,8 +59,13 @@ func Versions(ctx context.Context) map[string]string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
+	if out, err := exec.CommandContext(ctx, "git", "describe", "--always").Output(); err == nil {
 		v["coordkit"] = strings.TrimSpace(string(out))
+		// What the runs before this one have written is no change of what is measured.
+		changed := exec.CommandContext(ctx, "git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)bench/results")
+		if changed.Run() != nil {
+			v["coordkit"] += "-dirty"
+		}
 	}
 	if out, err := exec.CommandContext(ctx, "java", "-version").CombinedOutput(); err == nil {
 		v["Java"], _, _ = strings.Cut(string(out), "\n")
