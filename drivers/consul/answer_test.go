@@ -36,6 +36,8 @@ func TestKindsOfErrors(t *testing.T) {
 		{400, "Bad request: Invalid query parameter", nil, nil},
 		{413, "Request body too large", nil, nil},
 		{302, "Found", driver.ErrUnavailable, driver.ErrUnavailable},
+		{408, "Request Time-out", driver.ErrUncertain, driver.ErrUnavailable},
+		{203, "Non-Authoritative Information", driver.ErrUncertain, driver.ErrUnavailable},
 	}
 	for _, tt := range tests {
 		c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {

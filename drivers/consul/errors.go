@@ -54,6 +54,9 @@ func kindOf(err error, sent, write bool) error {
 			return driver.ErrUnavailable
 		case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
 			return driver.ErrUnavailable // somebody in between sends us elsewhere
+		case code < http.StatusMultipleChoices, code == http.StatusRequestTimeout:
+			// No agent says so. Somebody in between does, who may not know what an agent
+			// has made of the request.
 		case code < http.StatusInternalServerError, containsAny(answer.Body, rejections):
 			return nil // understood and rejected; no use in trying again
 		}

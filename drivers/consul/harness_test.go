@@ -54,7 +54,7 @@ func namespace(t testing.TB) string {
 // newAdmin returns a client that nothing interferes with.
 func newAdmin(t testing.TB, endpoint, token string) *api.Client {
 	t.Helper()
-	wire := newTransport(nil, patience)
+	wire := newTransport(nil, patience, canLook)
 	client, err := api.NewClient(&api.Config{Address: endpoint, Token: token, HttpClient: wire.client()})
 	must(t, err)
 	t.Cleanup(wire.close)

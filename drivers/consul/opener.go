@@ -106,7 +106,7 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 		namespace: cmp.Or(t.Params[paramNamespace], os.Getenv("CONSUL_NAMESPACE")),
 		partition: cmp.Or(t.Params[paramPartition], os.Getenv("CONSUL_PARTITION")),
 	}
-	wire := newTransport(t.TLS, timeout)
+	wire := newTransport(t.TLS, timeout, canLook)
 	clients := make([]*api.Client, len(t.Hosts))
 	for i, host := range t.Hosts {
 		config := &api.Config{

@@ -140,7 +140,7 @@ func TestOpenerSaysWhatAURLMayHold(t *testing.T) {
 // On a client of the program's own.
 func TestNew(t *testing.T) {
 	consul := single.Get(t)
-	wire := newTransport(nil, time.Second)
+	wire := newTransport(nil, time.Second, canLook)
 	defer wire.close()
 	client, err := api.NewClient(&api.Config{Address: consul.Member(0).Endpoint(), HttpClient: wire.client()})
 	must(t, err)

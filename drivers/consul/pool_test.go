@@ -98,7 +98,13 @@ const answerTrue = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent
 
 func startTransport(t *testing.T) *transport {
 	t.Helper()
-	wire := newTransport(nil, time.Second)
+	return startTransportAs(t, true)
+}
+
+// startTransportAs is startTransport with pools or without.
+func startTransportAs(t *testing.T, pooled bool) *transport {
+	t.Helper()
+	wire := newTransport(nil, time.Second, pooled)
 	t.Cleanup(wire.close)
 	return wire
 }
@@ -149,18 +155,45 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 
 // Renewals do not use the connections of others, nor lend theirs.
 func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
-	h := startHost(t, answers(answerTrue))
-	wire := startTransport(t)
-	for range 3 {
-		sends(t, wire, http.MethodGet, h.url(), "")
-		_, err := send(keeping(within(t)), wire, http.MethodPut, h.url(), "")
-		must(t, err)
+	for _, pooled := range []bool{true, false} {
+		h := startHost(t, answers(answerTrue))
+		wire := startTransportAs(t, pooled)
+		for range 3 {
+			sends(t, wire, http.MethodGet, h.url(), "")
+			_, err := send(keeping(within(t)), wire, http.MethodPut, h.url(), "")
+			must(t, err)
+		}
+		if n := h.accepted.Load(); n != 2 {
+			t.Errorf("%d connections; want 2", n)
+		}
+		wire.refresh()
+		eventually(t, "that for renewals is closed", func() bool { return h.connected() == 1 })
 	}
-	if n := h.accepted.Load(); n != 2 {
-		t.Errorf("%d connections; want 2", n)
+}
+
+// Without pools, package http has the connections, and what an agent has closed while it
+// was idle is seen to be, as it reads all the time.
+func TestWithoutPools(t *testing.T) {
+	h := startHost(t, func(_ int, conn net.Conn) {
+		in := bufio.NewReader(conn)
+		if req, err := http.ReadRequest(in); err == nil {
+			_, _ = io.Copy(io.Discard, req.Body) // the test shows what is wrong
+			_, _ = io.WriteString(conn, answerTrue)
+		}
+	})
+	wire := startTransportAs(t, false)
+	for range 5 {
+		sends(t, wire, http.MethodPut, h.url(), "words")
+		eventually(t, "the connection is closed", func() bool {
+			wire.mu.Lock()
+			defer wire.mu.Unlock()
+			return len(wire.open) == 0
+		})
 	}
-	wire.refresh()
-	eventually(t, "that for renewals is closed", func() bool { return h.connected() == 1 })
+	wire.close()
+	if said, err := send(within(t), wire, http.MethodGet, h.url(), ""); err == nil {
+		t.Errorf("answered after the end: %q", said)
+	}
 }
 
 // What an agent has closed while it was idle is not used, for writes neither.

@@ -37,15 +37,16 @@ const keeperIdle = 2 * time.Minute
 // address. With TLS package http has the connections: there is one, which everything
 // shares, and which waits keep.
 type transport struct {
-	secure *http.Transport // nil without TLS
-	dialer net.Dialer
+	library *http.Transport // nil: pools
+	keeper  *http.Transport // likewise, for requests of a ctx that keeping has made
+	dialer  net.Dialer
 
 	life   context.Context // ends when it is closed
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
 	open  map[*tcp]struct{} // nil once closed
-	pools map[purpose]*pool // without TLS
+	pools map[purpose]*pool
 }
 
 // purpose is what a pool is for.
@@ -64,26 +65,38 @@ type tcp struct {
 // many from an address, says so with status 429 and closes it.
 var errFull = errors.New("the agent has too many connections from this address (limits.http_max_conns_per_client)")
 
-// newTransport returns a transport. config may be nil, for no TLS.
-func newTransport(config *tls.Config, dialTimeout time.Duration) *transport {
+// newTransport returns a transport. config may be nil, for no TLS; then it has pools if
+// that is asked for.
+func newTransport(config *tls.Config, dialTimeout time.Duration, pooled bool) *transport {
 	t := &transport{
 		dialer: net.Dialer{Timeout: dialTimeout},
 		open:   make(map[*tcp]struct{}),
 		pools:  make(map[purpose]*pool),
 	}
 	t.life, t.cancel = context.WithCancel(context.Background())
-	if config == nil {
-		return t
+	switch {
+	case config != nil:
+		t.library = t.packageHTTP(maxConns, maxConns, keptIdle)
+		t.library.TLSClientConfig = config.Clone() // it is changed for HTTP/2
+		t.library.TLSHandshakeTimeout = dialTimeout
+		t.keeper = t.library
+	case !pooled:
+		t.library = t.packageHTTP(maxConns-maxKeepers, maxConns-maxKeepers, keptIdle)
+		t.keeper = t.packageHTTP(maxKeepers, 1, keeperIdle)
 	}
-	t.secure = &http.Transport{
+	return t
+}
+
+// packageHTTP returns a transport of package http: with so many connections, of which so
+// many may be idle, and for how long.
+func (t *transport) packageHTTP(most, kept int, idle time.Duration) *http.Transport {
+	return &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return t.dial(ctx, network, addr)
 		},
-		TLSClientConfig:     config.Clone(), // it is changed for HTTP/2
-		TLSHandshakeTimeout: dialTimeout,
-		MaxConnsPerHost:     maxConns, // of an agent that does not speak HTTP/2
-		MaxIdleConnsPerHost: maxConns,
-		IdleConnTimeout:     keptIdle,
+		MaxConnsPerHost:     most, // of an agent that does not speak HTTP/2
+		MaxIdleConnsPerHost: kept,
+		IdleConnTimeout:     idle,
 		// Agents are near, and compressing costs both sides more than it saves.
 		DisableCompression: true,
 		// All requests share a connection, which has to be tested: the others of a
@@ -91,7 +104,6 @@ func newTransport(config *tls.Config, dialTimeout time.Duration) *transport {
 		ForceAttemptHTTP2: true,
 		HTTP2:             &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
 	}
-	return t
 }
 
 type keepingKey struct{}
@@ -107,10 +119,13 @@ func isKeeping(ctx context.Context) bool { return ctx.Value(keepingKey{}) != nil
 // somebody in between has made would else be read as what was asked for: package api
 // takes a deletion for done if the word "true" is anywhere in it.
 func (t *transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	if t.secure != nil {
-		resp, err = t.secure.RoundTrip(req)
-	} else {
-		resp, err = t.pool(purpose{req.URL.Host, isKeeping(req.Context())}).roundTrip(req)
+	switch keeps := isKeeping(req.Context()); {
+	case t.library == nil:
+		resp, err = t.pool(purpose{req.URL.Host, keeps}).roundTrip(req)
+	case keeps:
+		resp, err = t.keeper.RoundTrip(req)
+	default:
+		resp, err = t.library.RoundTrip(req)
 	}
 	if err == nil && resp.StatusCode == http.StatusOK && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		_ = resp.Body.Close() // of no interest
@@ -168,8 +183,12 @@ func (c *tcp) Close() error {
 	return c.Conn.Close()
 }
 
-// refresh closes the connections by which sessions are kept, if they are idle.
+// refresh closes the connections by which sessions are kept, if they are idle and nothing
+// else uses them.
 func (t *transport) refresh() {
+	if t.keeper != t.library {
+		t.keeper.CloseIdleConnections()
+	}
 	t.mu.Lock()
 	pools := maps.Clone(t.pools)
 	t.mu.Unlock()
@@ -197,8 +216,9 @@ func (t *transport) close() {
 	open, pools := t.open, t.pools
 	t.open, t.pools = nil, nil
 	t.mu.Unlock()
-	if t.secure != nil {
-		t.secure.CloseIdleConnections()
+	if t.library != nil {
+		t.library.CloseIdleConnections()
+		t.keeper.CloseIdleConnections()
 	}
 	for c := range open {
 		_ = c.Close() // may be closed already
