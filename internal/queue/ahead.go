@@ -12,12 +12,16 @@ import (
 // (see driver.CapWaitAhead), whoever is told that the one before that has gone can
 // look meanwhile, and then needs no more than to be told once. It takes a watch of
 // three entries instead of one, and tells two of each release; so it is done where
-// it counts, which is where who has let go comes back at once.
+// it counts, which is where who has let go comes back at once, and in long lines.
 
 // hurry is how soon after a release by its session an entry joins that is in a
 // hurry. It is far longer than a program takes for its next request that does nothing
 // else, and shorter than what is noticed as a pause.
 const hurry = 100 * time.Millisecond
+
+// crowd is how many are ahead in a line that is long: the look at it takes long, and
+// there are that many who wait for each.
+const crowd = 16
 
 // aheadPays reports whether it ever pays to look ahead in this line.
 func (q *Queue) aheadPays() bool {
@@ -27,7 +31,7 @@ func (q *Queue) aheadPays() bool {
 // looksAhead reports whether the entry is to wait for its blocker and for the one
 // before that, of which there is one. own is its place in the line.
 func (e *Entry) looksAhead(v Verdict, line []driver.Node, own int) bool {
-	if !e.hurried || own < 2 || !v.Blocker.Same(line[own-1]) {
+	if own < 2 || !e.hurried && (own < crowd || !e.queue.aheadPays()) || !v.Blocker.Same(line[own-1]) {
 		return false
 	}
 	_, any := driver.As[driver.AnyWaiter](e.session.Driver())

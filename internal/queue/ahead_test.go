@@ -301,3 +301,36 @@ func TestHurry(t *testing.T) {
 		}
 	})
 }
+
+// In a long line everybody looks ahead, also who was away for long.
+func TestCrowd(t *testing.T) {
+	bubble(t, func(w *world) {
+		const crowd = 16
+		clients := make([]*sentry, crowd+2)
+		for i := range clients {
+			clients[i] = w.sentry()
+		}
+		time.Sleep(time.Second)
+		e, h := clients[0].acquire(queue.Request{})
+		var line []*turn
+		for i, c := range clients[1:] {
+			line = append(line, c.queueUp())
+			line[i].waits()
+			want := int64(1)
+			switch i + 1 { // how many are ahead
+			case 1:
+				want = 2 // its own, too
+			case crowd, crowd + 1:
+				want = 3
+			}
+			if n := c.waited.Load(); n != want {
+				t.Errorf("with %d ahead it waits for %d nodes; want %d", i+1, n, want)
+			}
+		}
+		clients[0].release(e, h)
+		for _, turn := range line {
+			turn.holds()
+			w.OK(turn.entry.Leave(w.Ctx))
+		}
+	})
+}
