@@ -122,7 +122,8 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 		if n.Session == s.ID() {
 			return s.empty(ctx, o, slotKey{n.Dir, n.ID}, base)
 		}
-		return s.remove(ctx, o, n.Key)
+		_, err := s.remove(ctx, o, n.Key)
+		return err
 	})
 }
 
@@ -131,9 +132,10 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error {
 	counted := false
 	s.slots.change(k, base, func(v *slot) { v.leaving, counted = v.leaving+1, true })
-	err := s.remove(ctx, o, s.conn.dir(k.dir)+"/"+base)
+	at, err := s.remove(ctx, o, s.conn.dir(k.dir)+"/"+base)
 	switch {
 	case err == nil:
+		s.alone.left(k.dir, base, at)
 		s.slots.clear(k, base)
 		s.conn.cache.directory(k.dir).forget(base)
 	case counted && !errors.Is(err, driver.ErrUncertain):
@@ -142,15 +144,23 @@ func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error
 	return err
 }
 
-// remove deletes a node, if it is there.
-func (s *session) remove(ctx context.Context, o op, path string) error {
+// remove deletes a node, if it is there, and returns a zxid at which that was done; 0 if
+// the node was gone before.
+func (s *session) remove(ctx context.Context, o op, path string) (at uint64, _ error) {
 	change := &member{parts: []any{opDelete, false, -1, path, anyVersion}, adds: 1}
 	it := s.link.together(ctx, o, change, func() (it effect) {
-		_, _, it.err = s.link.exchange(ctx, o, request(opDelete, path, anyVersion)) // costs less than a transaction
-		return it
+		// It costs less than a transaction.
+		answers, on, err := s.link.exchangeAll(ctx, o, request(opDelete, path, anyVersion))
+		if err == nil {
+			err = s.link.judge(ctx, o, on, answers[0])
+		}
+		if err != nil {
+			return effect{err: err}
+		}
+		return effect{at: answers[0].zxid}
 	})
 	if errors.Is(it.err, gozk.ErrNoNode) {
-		return nil
+		return 0, nil
 	}
-	return it.err
+	return it.at, it.err
 }

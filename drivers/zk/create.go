@@ -65,7 +65,7 @@ func (s *session) create(ctx context.Context, o op, k slotKey, data []byte, byNa
 		m := made{base: s.slots.get(k).base}
 		var err error
 		if m.base == "" {
-			m, err = s.makeNode(ctx, o, k, data)
+			m, err = s.makeNode(ctx, o, k, data, byName)
 			if err != nil {
 				return driver.Node{}, nil, err
 			}
@@ -106,27 +106,37 @@ func uncertain(o op, err error) error {
 // made is a node that was made, as far as the answer tells.
 type made struct {
 	base    string  // its name; "" if there is none
-	listing listing // of its directory, asked for with it
+	listing listing // of its directory, asked for with it, or known without
+	at      uint64  // a zxid at which it was there
 	data    []byte  // what it was made with
 	fresh   bool    // it was made just now, with data
+	only    bool    // there is no other in its directory
 }
 
 // makeNode makes a node. The list of the directory is asked for with it, and so
-// costs no time of its own. Without an error, there may be no node all the same:
+// costs no time of its own, unless it is likely that the answer will tell that there
+// is nobody else (see alone). Without an error, there may be no node all the same:
 // then what was in the way is not any more.
-func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m made, err error) {
+func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte, byName bool) (m made, err error) {
 	path, fence := s.conn.dir(k.dir), s.fence.position()
 	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
 	data = bytes.Clone(data) // the caller may use its own again
 	s.conn.cache.directory(k.dir).expect(stem, data)
 	parts := creating(fence, path+"/"+stem+"-", data, s.conn.acl)
-	change := &member{parts: parts, size: len(data), adds: 2, list: path}
+	change := &member{parts: parts, size: len(data), adds: 2, grows: path, lists: !byName || !s.alone.likely(k.dir)}
 	it := s.link.together(ctx, o, change, func() (it effect) {
-		answers, on, err := s.link.exchangeAll(ctx, o, transaction(parts), request(opGetChildren2, path, false))
+		requests := [][]byte{transaction(parts)}
+		if change.lists {
+			requests = append(requests, request(opGetChildren2, path, false))
+		}
+		answers, on, err := s.link.exchangeAll(ctx, o, requests...)
 		if err != nil {
 			return effect{err: err}
 		}
-		it.names = answers[1]
+		if change.lists {
+			it.names = answers[1]
+		}
+		it.at = answers[0].zxid
 		it.results, it.err = readResults(answers[0], change.adds)
 		if it.denied = isRefusal(it.err); it.err != nil && !it.denied {
 			it.err = s.link.turnedDown(ctx, o, on, it.err)
@@ -142,10 +152,17 @@ func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m
 	case it.err != nil:
 		return made{}, it.err
 	}
-	m = made{data: data, fresh: true}
+	m = made{data: data, at: it.at, fresh: true}
 	_, m.base = cut(it.results[1].String)
-	if names := it.names; !names.lost && names.code == 0 {
-		m.listing, _ = readListing(names.body)
+	if change.lists {
+		if names := it.names; !names.lost && names.code == 0 {
+			m.listing, _ = readListing(names.body)
+		}
+	} else if n, ok := parseName(m.base); ok {
+		if parent, certain := s.alone.only(k.dir, n.sequence, m.at); certain {
+			m.only = true
+			m.listing = listing{names: []string{m.base}, stat: gozk.Stat{Czxid: parent, Pzxid: int64(m.at)}}
+		}
 	}
 	s.slots.set(k, slot{base: m.base})
 	return m, nil
@@ -224,7 +241,7 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool
 		return n, nil, false, failed(o, nil, fmt.Errorf("the store made %q, which is no node's name", m.base))
 	}
 	if !slices.Contains(m.listing.names, m.base) {
-		m.listing, err = s.link.children(ctx, o, path)
+		m.listing, err = s.link.names(ctx, o, path)
 		if errors.Is(err, gozk.ErrNoNode) || err == nil && !slices.Contains(m.listing.names, m.base) {
 			return n, nil, false, nil
 		}
@@ -233,7 +250,8 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool
 		}
 	}
 	r := remembered{data: m.data}
-	if _, numbered := number(m.listing.stat.Czxid, parsed.sequence); !m.fresh || !numbered {
+	_, numbered := number(m.listing.stat.Czxid, parsed.sequence)
+	if !m.fresh || !numbered {
 		it, err := call(ctx, s.link, o, func(lib *gozk.Conn) (content, error) {
 			it := get(lib, path+"/"+m.base)
 			return it, it.err
@@ -248,12 +266,19 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool
 			return n, nil, false, failed(o, nil, fmt.Errorf("%s/%s is not bound to this session: somebody else has made it", path, m.base))
 		}
 	}
-	all, err = c.line(ctx, s.link, o, k.dir, m.listing, &owned{parsed.stem, r}, byName)
 	n = c.asNode(k.dir, m.base, parsed, r, m.listing.stat)
+	if m.only {
+		all = []driver.Node{n}
+	} else {
+		all, err = c.line(ctx, s.link, o, k.dir, m.listing, &owned{parsed.stem, r}, byName)
+	}
 	if err == errMoved { // a later list is as good
 		if all, err = c.list(ctx, s.link, o, k.dir, byName); err == nil && !slices.ContainsFunc(all, n.Same) {
 			return n, nil, false, nil
 		}
+	}
+	if err == nil && numbered {
+		s.alone.made(k.dir, spell{base: m.base, parent: m.listing.stat.Czxid, sequence: parsed.sequence}, len(all) == 1, m.at)
 	}
 	return n, all, err == nil, err
 }

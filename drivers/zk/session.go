@@ -20,6 +20,7 @@ type session struct {
 	ttl   time.Duration
 	fence *fence
 	slots slots
+	alone alone
 
 	nonce atomic.Uint64 // of the latest node's name
 

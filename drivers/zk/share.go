@@ -28,7 +28,8 @@ type member struct {
 	parts []any  // of a transaction
 	size  int    // of what it writes, in bytes
 	adds  int    // how many results it adds to the transaction's
-	list  string // the directory that is listed right after it; none if empty
+	grows string // the directory in which it makes a node; none if empty
+	lists bool   // that directory is listed right after it
 
 	done    chan struct{} // closed when the following is set
 	effect  effect
@@ -39,6 +40,7 @@ type member struct {
 type effect struct {
 	results []gozk.MultiResponse
 	denied  bool   // the store has refused it, as the results and err say
+	at      uint64 // a zxid at which it was done
 	names   answer // to the request for the list
 	err     error
 }
@@ -56,7 +58,7 @@ func newSharing(l *link) *batch.Group[*member] {
 func fits(others []*member, m *member) bool {
 	size := m.size
 	for _, other := range others {
-		if m.list != "" && m.list == other.list {
+		if m.grows != "" && m.grows == other.grows {
 			return false
 		}
 		size += other.size
@@ -123,8 +125,8 @@ func (l *link) share(members []*member) {
 	requests := make([][]byte, 1, 1+len(members))
 	for _, m := range members {
 		parts, adds = append(parts, m.parts...), adds+m.adds
-		if m.list != "" {
-			requests = append(requests, request(opGetChildren2, m.list, false))
+		if m.lists {
+			requests = append(requests, request(opGetChildren2, m.grows, false))
 		}
 	}
 	requests[0] = transaction(parts)
@@ -132,8 +134,10 @@ func (l *link) share(members []*member) {
 	ctx, o := context.Background(), op{name: "change", key: l.id(), write: true, limit: l.timing.attempt}
 	answers, on, err := l.exchangeAll(ctx, o, requests...)
 	var results []gozk.MultiResponse
+	var at uint64
 	refused := false
 	if err == nil {
+		at = answers[0].zxid
 		results, err = readResults(answers[0], adds)
 		if refused = isRefusal(err); !refused && err != nil {
 			err = l.turnedDown(ctx, o, on, err)
@@ -147,8 +151,9 @@ func (l *link) share(members []*member) {
 		case err != nil:
 			m.effect.err = err
 		default:
+			m.effect.at = at
 			m.effect.results, results = results[:m.adds], results[m.adds:]
-			if m.list != "" {
+			if m.lists {
 				m.effect.names, answers = answers[0], answers[1:]
 			}
 		}

@@ -1,0 +1,229 @@
+package zk
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// turn has the session come and go in a directory, and returns what it is shown and
+// what that takes.
+func (f *fixture) turn(s *session, dir string) (line []driver.Node, took sent) {
+	f.t.Helper()
+	took = f.tap.during(func() {
+		n, all, err := s.CreateNames(within(f.t), dir, "0", nil)
+		must(f.t, err)
+		must(f.t, s.Delete(within(f.t), n))
+		line = all
+	})
+	return line, took
+}
+
+// settleIn has the session come and go in directories, one after the other, until it
+// lists none of them any more.
+func (f *fixture) settleIn(s *session, dirs ...string) {
+	f.t.Helper()
+	for range 20 {
+		lists := 0
+		for _, dir := range dirs {
+			line, took := f.turn(s, dir)
+			if len(line) != 1 || line[0].Session != s.ID() {
+				f.t.Fatalf("alone, it is shown %+v", line)
+			}
+			lists += took["children"]
+		}
+		if lists == 0 {
+			return
+		}
+	}
+	f.t.Fatal("alone, it still lists after 20 turns")
+}
+
+// Who has a directory to itself does not list it.
+func TestAlone(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.settleIn(s, "d")
+	var last uint64
+	for range 5 {
+		line, took := f.turn(s, "d")
+		wantSent(t, "a turn", took, sent{"multi": 1, "delete": 1})
+		if len(line) != 1 || line[0].Seq <= last || line[0].Token != line[0].Seq {
+			t.Fatalf("shown %+v after %d", line, last)
+		}
+		last = line[0].Seq
+	}
+	// What it knows is what a list shows.
+	n, all, err := s.CreateNames(within(t), "d", "0", nil)
+	must(t, err)
+	listed, err := s.ListNames(within(t), "d")
+	must(t, err)
+	if len(all) != 1 || len(listed) != 1 || !all[0].Same(listed[0]) || !all[0].Same(n) || all[0].Seq != listed[0].Seq {
+		t.Errorf("shown %+v, and listed %+v", all, listed)
+	}
+	must(t, s.Delete(within(t), n))
+}
+
+// Whoever has come meanwhile is seen, also if it has gone.
+func TestNotAloneAnyMore(t *testing.T) {
+	f := start(t)
+	other := f.peer()
+	s, o := f.open(long), other.open(long)
+
+	f.settleIn(s, "d")
+	theirs := other.create(o, "d", "0")
+	line, _ := f.turn(s, "d")
+	if len(line) != 2 || !line[0].Same(theirs) {
+		t.Errorf("shown %+v; want %s to be ahead", line, theirs.Key)
+	}
+	must(t, o.Delete(within(t), theirs))
+
+	f.settleIn(s, "d")
+	must(t, o.Delete(within(t), other.create(o, "d", "0")))
+	if line, took := f.turn(s, "d"); len(line) != 1 || took["children"] != 1 {
+		t.Errorf("after somebody came and went: shown %+v for %v; want a list", line, took)
+	}
+
+	// Its own other nodes are others, too.
+	f.settleIn(s, "d")
+	first, all, err := s.CreateNames(within(t), "d", "1", nil)
+	must(t, err)
+	if len(all) != 1 {
+		t.Errorf("shown %+v", all)
+	}
+	if line, _ := f.turn(s, "d"); len(line) != 2 || !line[0].Same(first) {
+		t.Errorf("shown %+v; want %s to be ahead", line, first.Key)
+	}
+	must(t, s.Delete(within(t), first))
+}
+
+// An operator who takes its node away leaves it in doubt of what else was done.
+func TestNotAloneAfterRemoval(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.settleIn(s, "d")
+	n, _, err := s.CreateNames(within(t), "d", "0", nil)
+	must(t, err)
+	must(t, f.admin.Delete(n.Key, -1))
+	must(t, s.Delete(within(t), n))
+	if line, took := f.turn(s, "d"); len(line) != 1 || took["children"] != 1 {
+		t.Errorf("shown %+v for %v; want a list", line, took)
+	}
+}
+
+// The directory was removed and made again, and others have brought its sequence to
+// where it was: the next number says nothing.
+func TestNotAloneInAnotherDirectory(t *testing.T) {
+	f := start(t)
+	other := f.peer()
+	s, o := f.open(long), other.open(long)
+	f.settleIn(s, "d")
+	line, _ := f.turn(s, "d")
+	_, base := cut(line[0].Key)
+	last, _ := parseName(base)
+
+	must(t, f.admin.Delete(f.dir("d"), -1))
+	var theirs []driver.Node
+	for i := range last.sequence + 1 {
+		theirs = append(theirs, other.create(o, "d", fmt.Sprint(i)))
+	}
+	line, _ = f.turn(s, "d")
+	if len(line) != len(theirs)+1 || !line[0].Same(theirs[0]) {
+		t.Errorf("shown %d nodes; want the %d that were there before, too", len(line), len(theirs))
+	}
+	for _, n := range theirs {
+		must(t, o.Delete(within(t), n))
+	}
+}
+
+// Those that share transactions need no lists either.
+func TestAloneInManyDirectories(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	dirs := []string{"a", "b", "c"}
+	f.settleIn(s, dirs...)
+	nodes := make([]driver.Node, len(dirs))
+	var calls []func() error
+	for i, dir := range dirs {
+		calls = append(calls, func() (err error) {
+			var all []driver.Node
+			nodes[i], all, err = s.CreateNames(within(t), dir, "0", nil)
+			if err == nil && (len(all) != 1 || !all[0].Same(nodes[i])) {
+				err = fmt.Errorf("made %+v and was shown %+v", nodes[i], all)
+			}
+			return err
+		})
+	}
+	wantSent(t, "three creations", f.tap.during(func() {
+		for _, c := range f.rush(s, nil, calls...) {
+			must(t, receive(t, "a creation", c))
+		}
+	}), sent{"multi": 1})
+	calls = nil
+	for _, n := range nodes {
+		calls = append(calls, func() error { return s.Delete(within(t), n) })
+	}
+	for _, c := range f.rush(s, nil, calls...) {
+		must(t, receive(t, "a deletion", c))
+	}
+	for _, dir := range dirs {
+		if line, took := f.turn(s, dir); len(line) != 1 || took["children"] != 0 {
+			t.Errorf("after a shared transaction: shown %+v for %v; want no list", line, took)
+		}
+	}
+}
+
+// A reply that is lost on the way takes what was known with it.
+func TestNotAloneAfterDoubt(t *testing.T) {
+	f := start(t)
+	s := f.open(long)
+	f.settleIn(s, "d")
+	f.loseReply()
+	n, all, err := s.CreateNames(within(t), "d", "0", nil)
+	for err != nil {
+		wantIs(t, err, driver.ErrUncertain)
+		n, all, err = s.CreateNames(within(t), "d", "0", nil)
+	}
+	if len(all) != 1 || !all[0].Same(n) {
+		t.Errorf("made %+v and was shown %+v", n, all)
+	}
+	f.wantNames("d", 1)
+	must(t, s.Delete(within(t), n))
+}
+
+func TestGoesOn(t *testing.T) {
+	p := spell{base: "b", parent: 7, sequence: 19, left: 100, told: true}
+	for _, test := range []struct {
+		what     string
+		spell    spell
+		sequence int32
+		at       uint64
+		want     bool
+	}{
+		{"the next", p, 20, 101, true},
+		{"the next, after other changes of the store", p, 20, 110, true},
+		{"the next, after so many that it may be another directory", p, 20, 111, false},
+		{"not the next", p, 21, 101, false},
+		{"the same", p, 19, 101, false},
+		{"the next, before it left", p, 20, 99, false},
+		{"the next, of one that is there still", spell{base: "b", parent: 7, sequence: 19}, 20, 9, false},
+		{"the first in a directory that is not known", spell{}, 1, 1, false},
+		{"the second of all", spell{base: "b", parent: 7, sequence: 0, left: 100}, 1, 101, false},
+	} {
+		if got := test.spell.goesOn(test.sequence, test.at); got != test.want {
+			t.Errorf("%s: %v; want %v", test.what, got, test.want)
+		}
+	}
+}
+
+// What is known of directories is bounded.
+func TestAloneIsBounded(t *testing.T) {
+	var a alone
+	for i := range 3 * mostDirs {
+		a.made(fmt.Sprint(i), spell{base: "b", sequence: 4}, true, 1)
+	}
+	if n := len(a.dirs); n != mostDirs {
+		t.Errorf("%d directories are known; want %d", n, mostDirs)
+	}
+}
