@@ -42,7 +42,10 @@ func (s *session) create(ctx context.Context, dir, id string, data []byte, list 
 		return driver.Node{}, nil, err
 	}
 	s.ledger.wrote(n)
-	s.ledger.joined(n, all)
+	if list {
+		s.ledger.joined(n, all)
+		s.ledger.listed(dir, all)
+	}
 	return n, all, nil
 }
 

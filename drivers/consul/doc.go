@@ -54,6 +54,9 @@
 //	create, with or without the list   1
 //	update, delete, abandon            1, and 2 more if somebody else has changed the node
 //	list                               1, or 2 if the first answer was too old
+//	whether a node is the first        a list, which serves the call of List that often
+//	                                   follows; in a long line in which the session has
+//	                                   several nodes, 1 for those few that were ahead
 //	open or close a session            1
 //	wait                               1 for each 7 s, shared
 //	wait for any of several nodes      likewise, and 1 read in the end, which serves the

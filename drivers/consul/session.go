@@ -14,8 +14,8 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
-// session implements driver.Session, driver.CreateLister and driver.AnyWaiter
-// on a session of Consul.
+// session implements driver.Session, driver.CreateLister, driver.AnyWaiter and
+// driver.FirstTeller on a session of Consul.
 type session struct {
 	conn      *conn
 	id        string
@@ -171,33 +171,45 @@ func (s *session) live(call func() error) error {
 	return err
 }
 
-// List implements driver.Session. A read as Consul makes it by default is
-// enough if it shows the session's own nodes as they were acknowledged, which
-// proves that it is not older (L3). Otherwise, or if there is none to go by, it
-// takes one that is linearizable.
+// List implements driver.Session.
 func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
-	c, o := s.conn, s.op("list", dir)
-	err = s.live(func() error {
+	err = s.live(func() (err error) {
 		if page := s.ledger.page(dir); !page.empty() {
 			var ok bool
 			if nodes, ok = s.glance.take(dir); ok && page.shown(s.id, nodes) {
 				return nil
 			}
-			kvs, err := c.listAs(ctx, o, c.dir(dir), api.QueryOptions{})
-			if err != nil {
-				return err
-			}
-			if nodes = c.nodes(dir, kvs); page.shown(s.id, nodes) {
-				return nil
-			}
 		}
-		kvs, err := c.list(ctx, o, c.dir(dir))
-		nodes = c.nodes(dir, kvs)
+		nodes, err = s.list(ctx, s.op("list", dir), dir)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	return nodes, nil
+}
+
+// list makes a list. A read as Consul makes it by default is enough if it shows the
+// session's own nodes as they were acknowledged, which proves that it is not older
+// (L3). Otherwise, or if there is none to go by, it takes one that is linearizable.
+func (s *session) list(ctx context.Context, o op, dir string) ([]driver.Node, error) {
+	c, page := s.conn, s.ledger.page(dir)
+	if !page.empty() {
+		kvs, err := c.listAs(ctx, o, c.dir(dir), api.QueryOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if nodes := c.nodes(dir, kvs); page.shown(s.id, nodes) {
+			s.ledger.listed(dir, nodes)
+			return nodes, nil
+		}
+	}
+	kvs, err := c.list(ctx, o, c.dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	nodes := c.nodes(dir, kvs)
+	s.ledger.listed(dir, nodes)
 	return nodes, nil
 }
 

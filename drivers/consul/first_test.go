@@ -1,0 +1,160 @@
+package consul
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// inTurn makes a line of places that two sessions took in turns, the other one first.
+func (f *fixture) inTurn(s, other *session, each int) (own, others []driver.Node) {
+	f.t.Helper()
+	for i := range each {
+		others = append(others, f.create(other, "d", fmt.Sprint(i)))
+		n, _, err := s.CreateList(within(f.t), "d", fmt.Sprint(i), nil)
+		must(f.t, err)
+		own = append(own, n)
+	}
+	return own, others
+}
+
+// wantFirst asks, and looks at what was sent: one request for a few nodes is a
+// transaction, one for all is a read.
+func (f *fixture) wantFirst(s *session, what string, n driver.Node, want bool, cost sent) {
+	f.t.Helper()
+	wantSent(f.t.(*testing.T), what, f.tap.during(func() {
+		first, err := s.First(within(f.t), n)
+		must(f.t, err)
+		if first != want {
+			f.t.Errorf("%s: first is %v; want %v", what, first, want)
+		}
+	}), cost)
+}
+
+// In a long line a session asks for those who may still be ahead.
+func TestFirstInALongLine(t *testing.T) {
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	own, others := f.inTurn(s, other, 10)
+	few, all := sent{"write": 1}, sent{"read": 1}
+	f.wantFirst(s, "one is ahead", own[0], false, few)
+	f.wantFirst(s, "many are ahead", own[9], false, all)
+	for i := range 7 {
+		f.wantFirst(s, fmt.Sprintf("place %d, not yet", i), own[i], false, few)
+		must(t, other.Delete(within(t), others[i]))
+		f.wantFirst(s, fmt.Sprintf("place %d", i), own[i], true, few)
+		must(t, s.Delete(within(t), own[i]))
+	}
+	must(t, other.Delete(within(t), others[7]))
+	f.wantFirst(s, "in what is left of the line", own[7], true, all)
+	for _, n := range own[7:] {
+		must(t, s.Delete(within(t), n))
+	}
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	if len(s.ledger.lines) > 0 {
+		t.Errorf("remembers %v, where it has no place", s.ledger.lines)
+	}
+}
+
+// Whatever becomes of those who were ahead, and of the node itself.
+func TestFirstOfFew(t *testing.T) {
+	type places struct {
+		s, other    *session
+		own, others []driver.Node
+	}
+	for name, c := range map[string]struct {
+		then  func(f *fixture, p *places)
+		first bool
+	}{
+		"the one ahead came back, to the end of the line": {
+			then: func(f *fixture, p *places) {
+				must(f.t, p.other.Delete(within(f.t), p.others[0]))
+				f.create(p.other, "d", "0")
+			},
+			first: true,
+		},
+		"the one ahead was taken over by somebody": {
+			then: func(f *fixture, p *places) {
+				kv := &api.KVPair{Key: p.others[0].Key, Session: p.other.id}
+				_, _, err := f.admin.KV().Release(kv, nil)
+				must(f.t, err)
+				f.t.Cleanup(func() { f.remove(kv.Key) })
+			},
+			first: true,
+		},
+		"another one of its name begins with its": {
+			then: func(f *fixture, p *places) {
+				f.create(p.other, "d", "00")
+				must(f.t, p.other.Delete(within(f.t), p.others[0]))
+			},
+			first: true,
+		},
+		"it itself was removed": {
+			then: func(f *fixture, p *places) {
+				must(f.t, p.other.Delete(within(f.t), p.others[0]))
+				f.remove(p.own[0].Key)
+			},
+		},
+		"all were removed": {
+			then: func(f *fixture, p *places) {
+				_, err := f.admin.KV().DeleteTree(f.dir("d"), nil)
+				must(f.t, err)
+			},
+		},
+		"its lock was released by somebody": {
+			then: func(f *fixture, p *places) {
+				must(f.t, p.other.Delete(within(f.t), p.others[0]))
+				kv := &api.KVPair{Key: p.own[0].Key, Session: p.s.id}
+				_, _, err := f.admin.KV().Release(kv, nil)
+				must(f.t, err)
+				f.t.Cleanup(func() { f.remove(kv.Key) })
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			s, other := f.open(time.Minute), f.open(time.Minute)
+			own, others := f.inTurn(s, other, 4)
+			p := &places{s, other, own, others}
+			c.then(f, p)
+			f.wantFirst(s, name, own[0], c.first, sent{"write": 1})
+			must(t, s.Close(within(t)))
+			must(t, other.Close(within(t)))
+		})
+	}
+}
+
+// What was read in vain is the list that the caller asks for next. It is not read
+// again and again to find out that something has changed.
+func TestFirstAndListAreOneRead(t *testing.T) {
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	ahead := f.create(other, "d", "0")
+	n := f.create(s, "d", "0")
+	f.wantFirst(s, "one is ahead", n, false, sent{"read": 1})
+	wantSent(t, "the list after that", f.tap.during(func() { f.wantListed(s, ahead, n) }), sent{})
+	f.wantFirst(s, "one is still ahead", n, false, sent{"read": 1})
+	must(t, other.Delete(within(t), ahead))
+	f.wantFirst(s, "nobody is ahead", n, true, sent{"read": 1})
+	f.wantFirst(other, "one of another session", n, true, sent{"read": 1})
+}
+
+// What was acknowledged to the session, and what it was told, counts more than what it
+// remembers.
+func TestFirstOfWhatIsGone(t *testing.T) {
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	own, others := f.inTurn(s, other, 4)
+	must(t, other.Delete(within(t), others[0]))
+	f.wantFirst(s, "it is the first", own[0], true, sent{"write": 1})
+	must(t, s.Delete(within(t), own[0]))
+	f.wantFirst(s, "it was deleted", own[0], false, sent{"read": 1})
+	again := f.create(s, "d", "0")
+	f.wantFirst(s, "another one has its name", own[0], false, sent{"read": 1})
+	f.wantFirst(s, "that one", again, false, sent{"read": 1})
+}
