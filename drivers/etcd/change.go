@@ -22,6 +22,9 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 		n, err = s.update(ctx, n, data)
 		return err
 	})
+	if errors.Is(err, driver.ErrGone) {
+		s.conn.feeds.outdated(s.conn.dir(n.Dir))
+	}
 	if err != nil {
 		return driver.Node{}, err
 	}
@@ -85,8 +88,11 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	dir := s.conn.dir(n.Dir)
 	return s.live(func() error {
 		revision, err := s.delete(ctx, s.change("delete", n.Key), dir, n)
-		if revision > 0 {
+		switch {
+		case revision > 0:
 			s.conn.feeds.deleted(dir, n.Key, uint64(revision))
+		case err == nil: // it was gone before, which the watch may not have told yet
+			s.conn.feeds.outdated(dir)
 		}
 		return err
 	})
@@ -108,10 +114,16 @@ func (s *session) delete(ctx context.Context, o op, dir span, n driver.Node) (re
 	if byKey {
 		return revision, err
 	}
+	// It hits no later node of that name; but a Create must not find, and return, what
+	// it may still remove.
+	counted := s.names.deleting(slot, n)
 	resp, err := s.txn(ctx, o, dir, nil, &pb.TxnRequest{
 		Compare: []*pb.Compare{ifCreated(key, int64(n.Token))},
 		Success: []*pb.RequestOp{remove(key)},
 	})
+	if counted {
+		s.names.deleted(slot, n, err)
+	}
 	if err != nil {
 		return 0, err
 	}

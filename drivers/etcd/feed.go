@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -154,12 +155,6 @@ func (f *feed) event(e *mvccpb.Event) {
 // note takes note of a deletion. The keys of older incarnations are told
 // apart by the revision: a node lives from its token to its first deletion.
 func (f *feed) note(key string, revision uint64) {
-	if len(f.gone) >= mostGone {
-		for _, last := range f.gone {
-			f.since = max(f.since, last)
-		}
-		clear(f.gone)
-	}
 	f.gone[key] = max(f.gone[key], revision)
 	f.line.told(key, revision)
 	f.drop(key, func(t *target) bool {
@@ -182,7 +177,7 @@ func (f *feed) deletedHere(key string, revision uint64) {
 // isFirst reports whether a node is the first of the line, if that is known: the
 // watch has told of all that has gone since the list.
 func (f *feed) isFirst(n driver.Node) (first, known bool) {
-	if !f.open || f.line.at < f.since {
+	if !f.open || f.line.at < max(f.since, f.line.least) {
 		return false, false
 	}
 	return f.line.first(n, f.gone)
@@ -204,6 +199,12 @@ func (f *feed) tell() {
 	}
 	clear(f.over)
 	f.over = f.over[:0]
+	if len(f.gone) > mostGone { // not sooner: what went together is forgotten together
+		for _, last := range f.gone {
+			f.since = max(f.since, last)
+		}
+		clear(f.gone)
+	}
 }
 
 // doubt implements subject: every wait is to ask the store again.
@@ -230,18 +231,20 @@ func (f *feed) unread() (part span, any bool) {
 func (f *feed) doubtful() (key string, any, enough bool) {
 	for k, list := range f.waits {
 		for _, t := range list {
-			switch {
-			case t.sure:
-			case any && k != key:
-				return key, true, false
-			default:
-				enough = t.index == 0 && (enough || !any)
-				key, any = k, true
+			if t.sure {
+				continue
 			}
+			if any && k != key {
+				return key, true, false
+			}
+			key, any = k, true
 		}
 	}
-	return key, any, enough
+	return key, any, any && !slices.ContainsFunc(f.waits[key], notTheFirst)
 }
+
+// notTheFirst reports whether somebody waits for another node before this one.
+func notTheFirst(t *target) bool { return t.index > 0 }
 
 // read implements subject. A node is gone if it is not there at a time after its
 // creation. It is not there either if the key is bound to another lease than the
@@ -274,6 +277,9 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 				t.seen = max(t.seen, revision)
 				t.sure = f.open && t.seen >= f.since
 				tooOld = tooOld || !t.sure
+				return false
+			case part != f.span && notTheFirst(t): // it has come to wait while this was read
+				t.sure = false
 				return false
 			default:
 				f.gone[key] = max(f.gone[key], goneBy)

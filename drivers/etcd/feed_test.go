@@ -249,3 +249,58 @@ func (f *feed) deleted(key string, revision uint64) {
 	f.note(key, revision)
 	f.tell()
 }
+
+// Two nodes that went together are read together, also if only the later one is in
+// doubt, and that for the sake of somebody else.
+func TestFeedReadsWhatIsWaitedForTogether(t *testing.T) {
+	own, ahead := leased(2, 12, 12), leased(1, 5, 12)
+	guard := leased(1, 5, 5)
+
+	f := testFeed()
+	f.opened(1, 10)
+	both := joined(f, own, ahead)
+	joined(f, guard)
+	part, any := f.unread()
+	if !any || part != f.span {
+		t.Fatalf("reads %v: %v; want all", part, any)
+	}
+	f.read(part, nil, 20)
+	wantTold(t, both, 0)
+
+	// It comes to wait while the one node is read.
+	f = testFeed()
+	f.opened(1, 10)
+	alone := joined(f, guard)
+	part, _ = f.unread()
+	if part != spanOf(ahead.Key) {
+		t.Fatalf("reads %v; want the one key", part)
+	}
+	both = joined(f, own, ahead)
+	f.read(part, nil, 20)
+	wantTold(t, alone, 0)
+	wantUntold(t, both)
+	if part, any = f.unread(); !any || part != f.span {
+		t.Fatalf("reads %v after that: %v; want all", part, any)
+	}
+	f.read(part, nil, 20)
+	wantTold(t, both, 0)
+}
+
+// What went together is forgotten together, or who comes to wait for two of them
+// would be told of the later one.
+func TestFeedForgetsWholeRevisions(t *testing.T) {
+	own, ahead := leased(1<<40, 8, 10), leased(1<<40+1, 7, 10)
+	f := testFeed()
+	f.opened(1, 10)
+	f.note(own.Key, 11)
+	for i := range int64(mostGone) {
+		f.note(leased(1+i, 0, 0).Key, 11)
+	}
+	f.note(ahead.Key, 11)
+	f.tell()
+	w := joined(f, own, ahead)
+	wantUntold(t, w)
+	wantDoubt(t, f, true)
+	f.read(f.span, nil, 12)
+	wantTold(t, w, 0)
+}

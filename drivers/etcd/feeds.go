@@ -110,10 +110,22 @@ func (h *feeds) deleted(dir span, key string, revision uint64) {
 	}
 }
 
+// outdated takes note that a call has shown what the lists before it do not.
+func (h *feeds) outdated(dir span) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.all[dir]; f != nil {
+		f.line.outdated(uint64(h.conn.told.revision.Load()))
+	}
+}
+
 // first reports whether a node is the first of its directory, if that is known.
 func (h *feeds) first(dir span, n driver.Node) (first, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if f := h.all[spanOf(n.Key)]; f != nil && f.gone[n.Key] > n.Token {
+		return false, true // the directory's watch may tell of it a moment later
+	}
 	if f := h.all[dir]; f != nil {
 		return f.isFirst(n)
 	}

@@ -1,10 +1,13 @@
 package etcd
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -108,4 +111,81 @@ func (f *fixture) behind() {
 		}
 		return err
 	})
+}
+
+// The watch of the directory has not told of it yet, but a call has, or another watch.
+func TestFirstAfterOtherNews(t *testing.T) {
+	for name, news := range map[string]func(f *fixture, s *session, n driver.Node){
+		"it was deleted in vain": func(f *fixture, s *session, n driver.Node) { must(f.t, s.Delete(within(f.t), n)) },
+		"it was updated in vain": func(f *fixture, s *session, n driver.Node) {
+			_, err := s.Update(within(f.t), n, nil)
+			wantIs(f.t, err, driver.ErrGone)
+		},
+		"the watch of its key": func(f *fixture, _ *session, n driver.Node) {
+			f.feeds.mu.Lock()
+			defer f.feeds.mu.Unlock()
+			key := newFeed(spanOf(n.Key), f.dir(n.Dir))
+			key.note(n.Key, n.Token+1)
+			f.feeds.all[key.span] = key
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			s := f.open(time.Minute)
+			n := f.create(s, "d", "0")
+			other := f.create(s, "d", "1")
+			ctx, leave := context.WithCancel(within(t))
+			wait := waiting(ctx, s, other)
+			f.eventuallyOpen("d")
+			_, err := s.List(within(t), "d")
+			must(t, err)
+			f.deleteKey(n.Key)
+			eventually(t, "the watch tells", func() bool {
+				first, err := s.First(within(t), n)
+				must(t, err)
+				return !first
+			})
+			f.feeds.mu.Lock() // as if it had not
+			d := f.feeds.all[f.dir("d")]
+			clear(d.gone)
+			d.line.nodes = []standing{{n.Key, n.Token}, {other.Key, other.Token}}
+			f.feeds.mu.Unlock()
+			if first, err := s.First(within(t), n); !first || err != nil {
+				t.Fatalf("first: %v, %v; want true, of what is remembered", first, err)
+			}
+			news(f, s, n)
+			if first, err := s.First(within(t), n); first || err != nil {
+				t.Errorf("first: %v, %v; want false", first, err)
+			}
+			leave()
+			receive(t, "the wait", wait)
+		})
+	}
+}
+
+// A deletion that is a transaction, and comes late, finds the node that it was asked
+// for and none that Create has returned since.
+func TestLateTransactionThatDeletes(t *testing.T) {
+	f := start(t)
+	f.conn.direct = false
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	var late func()
+	f.tap.intercept(func(c call) error {
+		r, ok := c.req.(*pb.TxnRequest)
+		if ok && late == nil && len(r.Success) == 1 && r.Success[0].GetRequestDeleteRange() != nil {
+			late = func() { must(t, c.pass(within(t))) }
+			return status.Error(codes.Unavailable, "the reply is lost")
+		}
+		return c.pass(c.ctx)
+	})
+	wantIs(t, s.Delete(within(t), n), driver.ErrUncertain)
+	again := f.create(s, "d", "0")
+	late()
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(again) {
+		t.Errorf("listed %+v; want %+v", nodes, again)
+	}
+	must(t, s.Delete(within(t), again))
 }

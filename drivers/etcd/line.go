@@ -11,6 +11,7 @@ import (
 type line struct {
 	nodes []standing
 	at    uint64
+	least uint64 // what the line must be of to count
 
 	// ours are deletions that this process has made, by key, and the watch has not
 	// told of yet. What the watch tells comes in order, which waits rely on.
@@ -35,6 +36,9 @@ func (l *line) listed(nodes []driver.Node, revision uint64) {
 		l.nodes = append(l.nodes, standing{nodes[i].Key, nodes[i].Token})
 	}
 }
+
+// outdated takes note that lists of before a revision do not count any more.
+func (l *line) outdated(revision uint64) { l.least = max(l.least, revision) }
 
 // deleted takes note of a deletion that this process has made, and the watch has
 // not told of.

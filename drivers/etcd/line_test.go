@@ -53,6 +53,7 @@ func TestLineForgetsWhoIsFirst(t *testing.T) {
 	for i := range mostGone {
 		f.note(leased(int64(100+i), 0, 0).Key, uint64(12+i))
 	}
+	f.tell()
 	if _, known := f.isFirst(b); known {
 		t.Error("known by a list of which not everything is known that has gone since")
 	}
@@ -104,5 +105,21 @@ func TestLineLateEvent(t *testing.T) {
 	f.note(first.Key, 10)
 	if first, _ := f.isFirst(again); first {
 		t.Error("what was deleted is the first")
+	}
+}
+
+// A call has shown that a node is gone, of which the watch has not told yet.
+func TestLineIsOutdated(t *testing.T) {
+	a, b := leased(1, 5, 10), leased(2, 6, 10)
+	f := testFeed()
+	f.opened(1, 10)
+	f.line.listed([]driver.Node{a, b}, 10)
+	f.line.outdated(12)
+	if first, known := f.isFirst(a); first || known {
+		t.Errorf("first: %v, known: %v; want neither", first, known)
+	}
+	f.line.listed([]driver.Node{b}, 12)
+	if first, known := f.isFirst(b); !first || !known {
+		t.Errorf("first: %v, known: %v; want both, by a later list", first, known)
 	}
 }

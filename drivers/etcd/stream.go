@@ -56,6 +56,9 @@ func (h *feeds) serve() {
 		if h.over(err, refusals) {
 			return
 		}
+		if errors.Is(err, errUnneeded) {
+			continue // somebody came at that moment
+		}
 		h.conn.log.Debug("the watch broke", zap.Error(err), zap.Duration("pause", reopen))
 		sleep(h.ctx, reopen) // if ctx has ended, the next stream finds out
 		reopen = min(max(2*reopen, firstReopen), longestReopen)
