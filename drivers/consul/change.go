@@ -43,6 +43,8 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 		n.Version = found[len(found)-1].ModifyIndex
 		if session == s.id {
 			s.ledger.wrote(n)
+		} else {
+			s.glance.drop()
 		}
 		return nil
 	})
@@ -63,8 +65,8 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 		}
 		err := s.deleteSame(ctx, o, n)
 		if err == nil {
-			s.conn.watches.gone(n) // nobody here has to ask the store
 			s.dropped(n)
+			s.conn.watches.gone(n) // nobody here has to ask the store
 		}
 		return err
 	})
@@ -92,6 +94,8 @@ func (s *session) deleteSame(ctx context.Context, o op, n driver.Node) error {
 func (s *session) dropped(n driver.Node) {
 	if n.Session == s.id {
 		s.ledger.dropped(n.Dir, n.ID, n.Token)
+	} else {
+		s.glance.drop()
 	}
 }
 

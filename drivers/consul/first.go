@@ -30,6 +30,7 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 		if !c.isIn(n) {
 			return invalid(o, "node %s is not in directory %q", n.Key, n.Dir)
 		}
+		change := s.glance.last()
 		if ahead, few := s.ledger.ahead(n); few {
 			first, err = s.leads(ctx, o, n, ahead)
 			return err
@@ -46,7 +47,7 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 			return err
 		}
 		if first = len(nodes) > 0 && nodes[0].Same(n); !first {
-			s.glance.keep(n.Dir, nodes)
+			s.glance.keep(n.Dir, nodes, change)
 		}
 		return nil
 	})
@@ -64,7 +65,7 @@ func (s *session) leads(ctx context.Context, o op, n driver.Node, ahead []standi
 	for _, other := range ahead {
 		ops = append(ops, tree(other.key))
 	}
-	kvs, _, err := s.conn.txn(ctx, o, ops...)
+	kvs, err := s.conn.readTxn(ctx, o, ops...)
 	if err != nil || !alive(n, kvs) {
 		return false, err
 	}

@@ -1,7 +1,9 @@
 package consul
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -157,4 +159,53 @@ func TestFirstOfWhatIsGone(t *testing.T) {
 	again := f.create(s, "d", "0")
 	f.wantFirst(s, "another one has its name", own[0], false, sent{"read": 1})
 	f.wantFirst(s, "that one", again, false, sent{"read": 1})
+}
+
+// A list that was read in vain is not shown after the session has changed something.
+func TestListAfterFirstAndAChange(t *testing.T) {
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	ahead := f.create(other, "d", "0")
+	n := f.create(s, "d", "0")
+	f.wantFirst(s, "one is ahead", n, false, sent{"read": 1})
+	must(t, s.Delete(within(t), ahead))
+	f.wantListed(s, n)
+	again := f.create(other, "d", "1")
+	f.wantFirst(s, "another session's", again, false, sent{"read": 1})
+	again, err := s.Update(within(t), again, []byte("new"))
+	must(t, err)
+	f.wantListed(s, n, again)
+
+	change := s.glance.last()
+	s.glance.drop()
+	s.glance.keep("d", nil, change) // asked for before the change
+	f.wantListed(s, n, again)
+}
+
+// What a token may not read is not gone: Consul leaves it out, and says so.
+func TestFirstOfWhatMayNotBeRead(t *testing.T) {
+	n := waitedFor("1", 20)
+	n.Session = someSession
+	for _, filtered := range []bool{false, true} {
+		host := posing(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v1/session/create" {
+				_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
+				return
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"Results":               api.TxnResults{{KV: entryFor(n, 20, 20)}},
+				"ResultsFilteredByACLs": filtered,
+			})
+		})
+		c := openOn(t, defaultTiming, host)
+		s := newSession(c, someSession, time.Minute, time.Now())
+		first, err := s.leads(within(t), s.op("list", "d"), n, []standing{{"ns/d/another-0", 10}})
+		s.close()
+		if filtered {
+			wantIs(t, err, driver.ErrDenied)
+		}
+		if first == filtered {
+			t.Errorf("filtered %v: first %v, %v", filtered, first, err)
+		}
+	}
 }

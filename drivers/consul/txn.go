@@ -29,8 +29,28 @@ func (c *conn) txn(ctx context.Context, o op, ops ...*api.KVTxnOp) ([]*api.KVPai
 	return readAnswer(o, &resp, err)
 }
 
-// transact returns the request of a transaction.
-func (c *conn) transact(ops []*api.KVTxnOp, resp *api.TxnResponse) func(context.Context, *agent) error {
+// readTxn makes a transaction that only reads. If the token may not read all that was
+// asked for, that is an error, as what is left out would seem to be gone: of those
+// that read, and of no others, Consul's answer tells.
+func (c *conn) readTxn(ctx context.Context, o op, ops ...*api.KVTxnOp) ([]*api.KVPair, error) {
+	var resp struct {
+		api.TxnResponse
+		ResultsFilteredByACLs bool
+	}
+	request := c.transact(ops, &resp)
+	err := c.do(ctx, o, func(ctx context.Context, a *agent) error {
+		err := request(ctx, a)
+		if err == nil && resp.ResultsFilteredByACLs {
+			err = errFiltered
+		}
+		return err
+	})
+	kvs, _, err := readAnswer(o, &resp.TxnResponse, err)
+	return kvs, err
+}
+
+// transact returns the request of a transaction, whose answer is decoded into resp.
+func (c *conn) transact(ops []*api.KVTxnOp, resp any) func(context.Context, *agent) error {
 	body := make(api.TxnOps, len(ops))
 	for i, kv := range ops {
 		kv.Namespace, kv.Partition = c.tenant.namespace, c.tenant.partition

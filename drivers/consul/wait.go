@@ -55,9 +55,11 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 		if r.err == nil && r.index > 0 && !r.first {
 			r.index, r.err = s.first(ctx, o, nodes, r.index)
 		}
-		if r.err == nil && !r.ours && nodes[r.index].Session == s.id {
+		if r.err == nil && nodes[r.index].Session == s.id {
 			s.dropped(nodes[r.index])
-			s.suspect(ctx)
+			if !r.ours {
+				s.suspect(ctx)
+			}
 		}
 		return r.index, r.err
 	case <-ctx.Done():
@@ -75,7 +77,7 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 // need not be linearizable: that it shows them, who came later, and not the one
 // that is gone proves that it is not older than the going.
 func (s *session) first(ctx context.Context, o op, nodes []driver.Node, index int) (int, error) {
-	c, dir := s.conn, nodes[0].Dir
+	c, dir, change := s.conn, nodes[0].Dir, s.glance.last()
 	var kvs []*api.KVPair
 	var err error
 	ahead, _ := s.ledger.place(nodes[0])
@@ -89,7 +91,7 @@ func (s *session) first(ctx context.Context, o op, nodes []driver.Node, index in
 		for _, n := range nodes[:index+1] {
 			ops = append(ops, tree(n.Key)) // reading the key itself would fail if there is none
 		}
-		kvs, _, err = c.txn(ctx, o, ops...)
+		kvs, err = c.readTxn(ctx, o, ops...)
 	}
 	if err != nil {
 		return 0, err
@@ -106,7 +108,7 @@ func (s *session) first(ctx context.Context, o op, nodes []driver.Node, index in
 		}
 	}
 	if line {
-		s.glance.keep(dir, c.nodes(dir, kvs))
+		s.glance.keep(dir, c.nodes(dir, kvs), change)
 	}
 	return index, nil
 }
@@ -114,19 +116,39 @@ func (s *session) first(ctx context.Context, o op, nodes []driver.Node, index in
 // glance is a list that was read a moment ago, for one call of List. It does as
 // well as another read if it shows what List has to show (L3).
 type glance struct {
-	mu    sync.Mutex
-	dir   string
-	nodes []driver.Node
-	until time.Time
+	mu      sync.Mutex
+	dir     string
+	nodes   []driver.Node
+	until   time.Time
+	changes int // of other sessions' nodes, by this one; its own are in the ledger
 }
 
 // moment is how long a glance is good.
 const moment = 50 * time.Millisecond
 
-func (g *glance) keep(dir string, nodes []driver.Node) {
+// keep keeps a list that was asked for when change was the last.
+func (g *glance) keep(dir string, nodes []driver.Node, change int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.dir, g.nodes, g.until = dir, nodes, time.Now().Add(moment)
+	if change == g.changes {
+		g.dir, g.nodes, g.until = dir, nodes, time.Now().Add(moment)
+	}
+}
+
+// last returns the number of the last change of another session's node.
+func (g *glance) last() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changes
+}
+
+// drop takes note of a change of another session's node, which was acknowledged and
+// which no list from before shows.
+func (g *glance) drop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.changes++
+	g.dir, g.nodes = "", nil
 }
 
 // take returns the list of a directory, once.

@@ -10,7 +10,9 @@ import "sync"
 // The sequence begins anew with the directory, which the servers remove when it is
 // empty: the next number may be one that others have come to, in another directory
 // of that name. But each of theirs takes a zxid of its own. So it is looked at how
-// many were given out since.
+// many were given out since. (As with the order of nodes, see number, a foreign
+// transaction that makes many children of a directory at once takes one for all. It
+// could do harm only in a directory that was removed and made again a moment ago.)
 type alone struct {
 	mu   sync.Mutex
 	dirs map[string]spell

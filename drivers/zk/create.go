@@ -277,8 +277,9 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool
 			return n, nil, false, nil
 		}
 	}
-	if err == nil && numbered {
-		s.alone.made(k.dir, spell{base: m.base, parent: m.listing.stat.Czxid, sequence: parsed.sequence}, len(all) == 1, m.at)
+	if err == nil {
+		now := spell{base: m.base, parent: m.listing.stat.Czxid, sequence: parsed.sequence}
+		s.alone.made(k.dir, now, numbered && len(all) == 1, m.at)
 	}
 	return n, all, err == nil, err
 }
