@@ -30,13 +30,13 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 		if !c.isIn(n) {
 			return invalid(o, "node %s is not in directory %q", n.Key, n.Dir)
 		}
-		change := s.glance.last()
-		if ahead, few := s.ledger.ahead(n); few {
+		change, own := s.glance.last(), s.ledger.has(n)
+		if ahead, few := s.ledger.ahead(n); own && few {
 			first, err = s.leads(ctx, o, n, ahead)
 			return err
 		}
 		var nodes []driver.Node
-		if s.ledger.has(n) {
+		if own {
 			nodes, err = s.list(ctx, o, n.Dir)
 		} else { // a list does not tell by the session's own whether it is recent enough
 			var kvs []*api.KVPair
@@ -103,14 +103,13 @@ func (l *ledger) listed(dir string, nodes []driver.Node) {
 	l.lines[dir] = line
 }
 
-// ahead returns who may be ahead of a node of the session's own, if these are few in a
-// long line.
+// ahead returns who may be ahead of a node, if these are few in a long line.
 func (l *ledger) ahead(n driver.Node) (nodes []standing, few bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	line := l.lines[n.Dir]
-	i := slices.Index(line, standing{n.Key, n.Token})
-	if i < 0 || i > mostAsked || i*longLine > len(line) || l.live[n.Dir][n.ID].token != n.Token {
+	i := slices.Index(line[:min(len(line), mostAsked+1)], standing{n.Key, n.Token})
+	if i < 0 || i*longLine > len(line) {
 		return nil, false
 	}
 	return line[:i:i], true

@@ -12,16 +12,22 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// inTurn makes a line of places that two sessions took in turns, the other one first.
-func (f *fixture) inTurn(s, other *session, each int) (own, others []driver.Node) {
+// places are those of two sessions that took them in turns, the other one first.
+type places struct {
+	s, other    *session
+	own, others []driver.Node
+}
+
+func (f *fixture) inTurn(each int) places {
 	f.t.Helper()
+	p := places{s: f.open(time.Minute), other: f.open(time.Minute)}
 	for i := range each {
-		others = append(others, f.create(other, "d", fmt.Sprint(i)))
-		n, _, err := s.CreateList(within(f.t), "d", fmt.Sprint(i), nil)
+		p.others = append(p.others, f.create(p.other, "d", fmt.Sprint(i)))
+		n, _, err := p.s.CreateList(within(f.t), "d", fmt.Sprint(i), nil)
 		must(f.t, err)
-		own = append(own, n)
+		p.own = append(p.own, n)
 	}
-	return own, others
+	return p
 }
 
 // wantFirst asks, and looks at what was sent: one request for a few nodes is a
@@ -40,48 +46,43 @@ func (f *fixture) wantFirst(s *session, what string, n driver.Node, want bool, c
 // In a long line a session asks for those who may still be ahead.
 func TestFirstInALongLine(t *testing.T) {
 	f := start(t)
-	s, other := f.open(time.Minute), f.open(time.Minute)
-	own, others := f.inTurn(s, other, 10)
+	p := f.inTurn(10)
 	few, all := sent{"write": 1}, sent{"read": 1}
-	f.wantFirst(s, "one is ahead", own[0], false, few)
-	f.wantFirst(s, "many are ahead", own[9], false, all)
+	f.wantFirst(p.s, "one is ahead", p.own[0], false, few)
+	f.wantFirst(p.s, "many are ahead", p.own[9], false, all)
 	for i := range 7 {
-		f.wantFirst(s, fmt.Sprintf("place %d, not yet", i), own[i], false, few)
-		must(t, other.Delete(within(t), others[i]))
-		f.wantFirst(s, fmt.Sprintf("place %d", i), own[i], true, few)
-		must(t, s.Delete(within(t), own[i]))
+		f.wantFirst(p.s, fmt.Sprintf("place %d, not yet", i), p.own[i], false, few)
+		must(t, p.other.Delete(within(t), p.others[i]))
+		f.wantFirst(p.s, fmt.Sprintf("place %d", i), p.own[i], true, few)
+		must(t, p.s.Delete(within(t), p.own[i]))
 	}
-	must(t, other.Delete(within(t), others[7]))
-	f.wantFirst(s, "in what is left of the line", own[7], true, all)
-	for _, n := range own[7:] {
-		must(t, s.Delete(within(t), n))
+	must(t, p.other.Delete(within(t), p.others[7]))
+	f.wantFirst(p.s, "in what is left of the line", p.own[7], true, all)
+	for _, n := range p.own[7:] {
+		must(t, p.s.Delete(within(t), n))
 	}
-	s.ledger.mu.Lock()
-	defer s.ledger.mu.Unlock()
-	if len(s.ledger.lines) > 0 {
-		t.Errorf("remembers %v, where it has no place", s.ledger.lines)
+	p.s.ledger.mu.Lock()
+	defer p.s.ledger.mu.Unlock()
+	if len(p.s.ledger.lines) > 0 {
+		t.Errorf("remembers %v, where it has no place", p.s.ledger.lines)
 	}
 }
 
 // Whatever becomes of those who were ahead, and of the node itself.
 func TestFirstOfFew(t *testing.T) {
-	type places struct {
-		s, other    *session
-		own, others []driver.Node
-	}
 	for name, c := range map[string]struct {
-		then  func(f *fixture, p *places)
+		then  func(f *fixture, p places)
 		first bool
 	}{
 		"the one ahead came back, to the end of the line": {
-			then: func(f *fixture, p *places) {
+			then: func(f *fixture, p places) {
 				must(f.t, p.other.Delete(within(f.t), p.others[0]))
 				f.create(p.other, "d", "0")
 			},
 			first: true,
 		},
-		"the one ahead was taken over by somebody": {
-			then: func(f *fixture, p *places) {
+		"the lock of the one ahead was released by somebody": {
+			then: func(f *fixture, p places) {
 				kv := &api.KVPair{Key: p.others[0].Key, Session: p.other.id}
 				_, _, err := f.admin.KV().Release(kv, nil)
 				must(f.t, err)
@@ -90,26 +91,26 @@ func TestFirstOfFew(t *testing.T) {
 			first: true,
 		},
 		"another one of its name begins with its": {
-			then: func(f *fixture, p *places) {
+			then: func(f *fixture, p places) {
 				f.create(p.other, "d", "00")
 				must(f.t, p.other.Delete(within(f.t), p.others[0]))
 			},
 			first: true,
 		},
 		"it itself was removed": {
-			then: func(f *fixture, p *places) {
+			then: func(f *fixture, p places) {
 				must(f.t, p.other.Delete(within(f.t), p.others[0]))
 				f.remove(p.own[0].Key)
 			},
 		},
 		"all were removed": {
-			then: func(f *fixture, p *places) {
+			then: func(f *fixture, p places) {
 				_, err := f.admin.KV().DeleteTree(f.dir("d"), nil)
 				must(f.t, err)
 			},
 		},
 		"its lock was released by somebody": {
-			then: func(f *fixture, p *places) {
+			then: func(f *fixture, p places) {
 				must(f.t, p.other.Delete(within(f.t), p.others[0]))
 				kv := &api.KVPair{Key: p.own[0].Key, Session: p.s.id}
 				_, _, err := f.admin.KV().Release(kv, nil)
@@ -120,13 +121,11 @@ func TestFirstOfFew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)
-			s, other := f.open(time.Minute), f.open(time.Minute)
-			own, others := f.inTurn(s, other, 4)
-			p := &places{s, other, own, others}
+			p := f.inTurn(4)
 			c.then(f, p)
-			f.wantFirst(s, name, own[0], c.first, sent{"write": 1})
-			must(t, s.Close(within(t)))
-			must(t, other.Close(within(t)))
+			f.wantFirst(p.s, name, p.own[0], c.first, sent{"write": 1})
+			must(t, p.s.Close(within(t)))
+			must(t, p.other.Close(within(t)))
 		})
 	}
 }
@@ -150,15 +149,22 @@ func TestFirstAndListAreOneRead(t *testing.T) {
 // remembers.
 func TestFirstOfWhatIsGone(t *testing.T) {
 	f := start(t)
-	s, other := f.open(time.Minute), f.open(time.Minute)
-	own, others := f.inTurn(s, other, 4)
-	must(t, other.Delete(within(t), others[0]))
-	f.wantFirst(s, "it is the first", own[0], true, sent{"write": 1})
-	must(t, s.Delete(within(t), own[0]))
-	f.wantFirst(s, "it was deleted", own[0], false, sent{"read": 1})
-	again := f.create(s, "d", "0")
-	f.wantFirst(s, "another one has its name", own[0], false, sent{"read": 1})
-	f.wantFirst(s, "that one", again, false, sent{"read": 1})
+	p := f.inTurn(4)
+	must(t, p.other.Delete(within(t), p.others[0]))
+	f.wantFirst(p.s, "it is the first", p.own[0], true, sent{"write": 1})
+	must(t, p.s.Delete(within(t), p.own[0]))
+	f.wantFirst(p.s, "it was deleted", p.own[0], false, sent{"read": 1})
+	again := f.create(p.s, "d", "0")
+	f.wantFirst(p.s, "another one has its name", p.own[0], false, sent{"read": 1})
+	f.wantFirst(p.s, "that one", again, false, sent{"read": 1})
+
+	// A list that is certain has shown that somebody has removed one.
+	p.s.glance.drop()
+	f.remove(p.own[1].Key)
+	left := []driver.Node{p.others[1], p.others[2], p.own[2], p.others[3], p.own[3], again}
+	wantSent(t, "the list that shows it", f.tap.during(func() { f.wantListed(p.s, left...) }), sent{"read": 2})
+	wantSent(t, "the list after that", f.tap.during(func() { f.wantListed(p.s, left...) }), sent{"read": 1})
+	f.wantFirst(p.s, "it was removed", p.own[1], false, sent{"read": 1})
 }
 
 // A list that was read in vain is not shown after the session has changed something.
@@ -178,7 +184,7 @@ func TestListAfterFirstAndAChange(t *testing.T) {
 
 	change := s.glance.last()
 	s.glance.drop()
-	s.glance.keep("d", nil, change) // asked for before the change
+	s.glance.keep("d", []driver.Node{n}, change) // asked for before the change
 	f.wantListed(s, n, again)
 }
 

@@ -85,6 +85,16 @@ func (l *ledger) dropped(dir, id string, token uint64) {
 	}
 }
 
+// missing takes note of a linearizable list, asked for after the page was taken: what
+// it does not show is gone, whoever did that.
+func (l *ledger) missing(dir string, p page, nodes []driver.Node) {
+	for id, known := range p.live {
+		if !slices.ContainsFunc(nodes, func(n driver.Node) bool { return n.ID == id && n.Token == known.token }) {
+			l.dropped(dir, id, known.token)
+		}
+	}
+}
+
 // abandoned takes note that a slot is empty, whatever was made in it before a
 // position of the fence.
 func (l *ledger) abandoned(dir, id string, fence uint64) {

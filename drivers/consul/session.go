@@ -174,9 +174,9 @@ func (s *session) live(call func() error) error {
 // List implements driver.Session.
 func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
 	err = s.live(func() (err error) {
-		if page := s.ledger.page(dir); !page.empty() {
-			var ok bool
-			if nodes, ok = s.glance.take(dir); ok && page.shown(s.id, nodes) {
+		var ok bool
+		if nodes, ok = s.glance.take(dir); ok {
+			if page := s.ledger.page(dir); !page.empty() && page.shown(s.id, nodes) {
 				return nil
 			}
 		}
@@ -209,6 +209,7 @@ func (s *session) list(ctx context.Context, o op, dir string) ([]driver.Node, er
 		return nil, err
 	}
 	nodes := c.nodes(dir, kvs)
+	s.ledger.missing(dir, page, nodes)
 	s.ledger.listed(dir, nodes)
 	return nodes, nil
 }

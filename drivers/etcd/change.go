@@ -102,34 +102,19 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 // itself, and of a node that this session has made, it is no transaction: see names.
 func (s *session) delete(ctx context.Context, o op, dir span, n driver.Node) (revision int64, err error) {
 	slot, key := dir.node(s.name, n.ID), []byte(n.Key)
-	byKey := false
-	if s.conn.direct {
-		s.conn.sharing.Alone(func() {
-			if byKey = s.names.deleting(slot, n); byKey {
-				revision, err = s.conn.delete(ctx, o, key)
-				s.names.deleted(slot, n, err)
-			}
-		})
+	if s.names.deleting(slot, n) {
+		defer func() { s.names.deleted(slot, n, err) }()
+		alone := func() { revision, err = s.conn.delete(ctx, o, key) }
+		if s.conn.direct && s.conn.sharing.Alone(alone) {
+			return revision, err
+		}
 	}
-	if byKey {
-		return revision, err
-	}
-	// It hits no later node of that name; but a Create must not find, and return, what
-	// it may still remove.
-	counted := s.names.deleting(slot, n)
 	resp, err := s.txn(ctx, o, dir, nil, &pb.TxnRequest{
 		Compare: []*pb.Compare{ifCreated(key, int64(n.Token))},
 		Success: []*pb.RequestOp{remove(key)},
 	})
-	if counted {
-		s.names.deleted(slot, n, err)
-	}
-	if err != nil {
+	if err != nil || !resp.Succeeded {
 		return 0, err
-	}
-	s.names.gone(slot, n)
-	if !resp.Succeeded {
-		return 0, nil
 	}
 	return resp.Header.Revision, nil
 }

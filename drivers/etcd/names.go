@@ -123,16 +123,6 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 	t.tidy(first, n)
 }
 
-// gone takes note that a node was deleted in another way.
-func (t *names) gone(first string, node driver.Node) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if n := t.known[first]; n != nil && n.token == node.Token && keyOf(first, n.generation) == node.Key {
-		n.token = 0
-		t.tidy(first, n)
-	}
-}
-
 // retire gives up a key for good.
 func (n *name) retire(first string) {
 	*n = name{generation: n.generation + 1, former: keyOf(first, n.generation)}

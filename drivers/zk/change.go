@@ -149,15 +149,8 @@ func (s *session) empty(ctx context.Context, o op, k slotKey, base string) error
 func (s *session) remove(ctx context.Context, o op, path string) (at uint64, _ error) {
 	change := &member{parts: []any{opDelete, false, -1, path, anyVersion}, adds: 1}
 	it := s.link.together(ctx, o, change, func() (it effect) {
-		// It costs less than a transaction.
-		answers, on, err := s.link.exchangeAll(ctx, o, request(opDelete, path, anyVersion))
-		if err == nil {
-			err = s.link.judge(ctx, o, on, answers[0])
-		}
-		if err != nil {
-			return effect{err: err}
-		}
-		return effect{at: answers[0].zxid}
+		a, err := s.link.exchange(ctx, o, request(opDelete, path, anyVersion)) // costs less than a transaction
+		return effect{at: a.zxid, err: err}
 	})
 	if errors.Is(it.err, gozk.ErrNoNode) {
 		return 0, nil

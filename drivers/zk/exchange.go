@@ -12,21 +12,20 @@ import (
 )
 
 // exchange makes one attempt of a request without the library, and returns the
-// body of the answer and the connection it came by. It is for the requests of
-// which a lock is made. The library hands each through four goroutines and makes
+// answer. It is for the requests of which a lock is made. The library hands each through four goroutines and makes
 // and reads messages by reflection; whoever waits in a line waits for that too,
 // between another's release and his own grant.
 //
 // It is bounded, and its errors are, as call says.
-func (l *link) exchange(ctx context.Context, o op, request []byte) (body []byte, on *wire, _ error) {
+func (l *link) exchange(ctx context.Context, o op, request []byte) (answer, error) {
 	answers, on, err := l.exchangeAll(ctx, o, request)
 	if err == nil {
 		err = l.judge(ctx, o, on, answers[0])
 	}
 	if err != nil {
-		return nil, on, err
+		return answer{}, err
 	}
-	return answers[0].body, on, nil
+	return answers[0], nil
 }
 
 // judge returns the error that an answer means.

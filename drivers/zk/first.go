@@ -20,13 +20,13 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 		return false, err
 	}
 	err = s.live(func() error {
-		body, _, err := s.link.exchange(ctx, o, request(opGetChildren2, s.conn.dir(n.Dir), false))
+		a, err := s.link.exchange(ctx, o, request(opGetChildren2, s.conn.dir(n.Dir), false))
 		if errors.Is(err, gozk.ErrNoNode) {
 			return nil
 		}
 		if err == nil {
 			_, base := cut(n.Key)
-			first = leads(base, body, s.conn.cache.directory(n.Dir).roll.knowsAsForeign)
+			first = leads(base, a.body, s.conn.cache.directory(n.Dir).roll.knowsAsForeign)
 		}
 		return err
 	})

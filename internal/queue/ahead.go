@@ -31,7 +31,8 @@ func (q *Queue) aheadPays() bool {
 // looksAhead reports whether the entry is to wait for its blocker and for the one
 // before that, of which there is one. own is its place in the line.
 func (e *Entry) looksAhead(v Verdict, line []driver.Node, own int) bool {
-	if own < 2 || !e.hurried && (own < crowd || !e.queue.aheadPays()) || !v.Blocker.Same(line[own-1]) {
+	pays := e.hurried || own >= crowd && e.queue.aheadPays()
+	if !pays || own < 2 || !v.Blocker.Same(line[own-1]) {
 		return false
 	}
 	_, any := driver.As[driver.AnyWaiter](e.session.Driver())
