@@ -13,10 +13,11 @@ func errorRules() []Rule {
 	return []Rule{
 		{
 			ID:   "E1",
-			Text: "A call ended by its ctx returns an error that Is the ctx's error.",
+			Text: "A call ended by its ctx returns an error that Is the ctx's error, and not what the ctx's cause Is.",
 			Cases: append(perDirection(saysCtx),
 				Case{Name: "waiting", Check: waitSaysCtx},
 				Case{Name: "ended before the call", Check: endedBefore},
+				Case{Name: "canceled for another's loss", Needs: NeedLink | NeedExpire, Check: saysNoCause},
 			),
 		},
 		{
@@ -86,6 +87,35 @@ func endedBefore(t *Trial) {
 		if t.within(time.Second, done) && err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatalf("%s with a ctx canceled before returned %q; want an error that Is %q", m.name, err, context.Canceled)
 		}
+	}
+}
+
+// saysNoCause ends calls for a reason that is another session's end, as it is for
+// who works under a lock that is lost. Neither they nor their session are lost.
+func saysNoCause(t *Trial) {
+	other := t.Session()
+	t.expire(other)
+	if !t.within(t.h.TTL, other.Done()) {
+		t.NotVerified("Done did not close, which S4 is about")
+	}
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	ms := t.methods(c, s)
+	l.Freeze(netfault.Both)
+	outcomes := t.surrender(ms, func(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(parent)
+		timer := time.AfterFunc(d, func() { cancel(other.Err()) })
+		return ctx, func() { timer.Stop(); cancel(nil) }
+	})
+	t.heal(l)
+	for _, o := range outcomes {
+		if errors.Is(o.err, driver.ErrSessionLost) {
+			t.Fatalf("%s, whose ctx was canceled because another session is lost, returned %q", o.method, o.err)
+		}
+	}
+	t.stays(s, t.h.TTL/2)
+	if _, err := s.Create(t.ctx, dir, "later", nil); err != nil {
+		t.Fatalf("Create on the session: %v", err)
 	}
 }
 

@@ -57,6 +57,7 @@ var unseen = map[string]exemption{
 	"first-of-nobody":           {inQueue, "the queue hears that its entry is gone before it asks"},
 	"wait-says-closed":          {inQueue, "the queue looks at the ctx itself"},
 
+	"cause-taken-for-own":       {noNeed, "nobody waits for one lock under the context of another"},
 	"ttl-lies":                  {noNeed, "recipes take the TTL for pauses only"},
 	"ttl-clamped":               {noNeed, "everybody asks for a TTL that is granted"},
 	"ttl-refused-without-range": {noNeed, "everybody asks for a TTL that is granted"},

@@ -82,13 +82,10 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 // A lost session is never revived: what was held on it stays lost, and only
 // what is acquired later uses the new one.
 func (c *Client) Session(ctx context.Context) (*Session, error) {
-	select {
-	case c.opening <- struct{}{}:
-		defer func() { <-c.opening }()
-	case <-ctx.Done():
-		// Whoever opens does so for its own ctx; this caller's ends first.
-		return nil, &Error{Op: "open session", Err: driver.ContextError(ctx)}
+	if err := c.takeTurn(ctx); err != nil {
+		return nil, err
 	}
+	defer func() { <-c.opening }()
 	if c.shared != nil && c.shared.Err() == nil {
 		return c.shared, nil
 	}
@@ -99,6 +96,28 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 	c.shared = s
 	return s, nil
 }
+
+// takeTurn waits while others open the session, each for its own ctx: no longer than
+// this caller's ctx, nor than one of them may take.
+func (c *Client) takeTurn(ctx context.Context) error {
+	select {
+	case c.opening <- struct{}{}:
+		return nil
+	default:
+	}
+	patience := time.NewTimer(c.ttl)
+	defer patience.Stop()
+	select { // if several are ready, any will do
+	case c.opening <- struct{}{}:
+		return nil
+	case <-patience.C:
+		return &Error{Op: "open session", Kind: ErrUnavailable, Err: errNoTurn}
+	case <-ctx.Done():
+		return &Error{Op: "open session", Err: driver.ContextError(ctx)}
+	}
+}
+
+var errNoTurn = errors.New("nobody could for as long as the TTL")
 
 // NewSession opens a session of the caller's own, for what must not share its
 // fate with the rest of the program. Pass it to recipes with WithSession. A

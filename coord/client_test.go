@@ -142,6 +142,26 @@ func TestOpeningGivesUpAfterTheTTL(t *testing.T) {
 	})
 }
 
+// Nor do many wait for each other's openings, one after the other.
+func TestManyGiveUpAfterTheTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coord.Client, conn *mem.Conn, _ *observer.ObservedLogs) {
+		conn.Link().Cut()
+		start := time.Now()
+		var calls sync.WaitGroup
+		for range 10 {
+			calls.Go(func() {
+				if _, err := c.Session(context.Background()); !errors.Is(err, coord.ErrUnavailable) {
+					t.Errorf("Session: %v", err)
+				}
+			})
+		}
+		calls.Wait()
+		if took := time.Since(start); took > 2*ttl {
+			t.Errorf("the last heard of it after %v; the TTL is %v", took, ttl)
+		}
+	})
+}
+
 func TestClosedClient(t *testing.T) {
 	bubble(t, func(t *testing.T, c *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
 		shared, err := c.Session(t.Context())

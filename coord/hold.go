@@ -2,8 +2,7 @@ package coord
 
 import (
 	"context"
-
-	"github.com/coordkit/coordkit/coord/driver"
+	"time"
 )
 
 // Hold is what an acquire gives: the proof, as far as a distributed system can
@@ -91,17 +90,30 @@ func (h *Hold) Err() error {
 }
 
 // Within returns a context for work that needs both the hold and ctx: it ends
-// with whichever ends first, with that one's cause, and carries the values of
-// the hold's context. The caller calls cancel when the work is done.
+// with whichever ends first, with that one's cause, or with
+// context.DeadlineExceeded at ctx's deadline, which it has too. It carries the values
+// of the hold's context. The caller calls cancel when the work is done.
 func (h *Hold) Within(ctx context.Context) (work context.Context, cancel context.CancelFunc) {
-	work, end := context.WithCancelCause(h.Context())
-	if over := driver.ContextError(ctx); over != nil { // AfterFunc would end it, and a moment later
-		end(over)
+	base, done := h.Context(), context.CancelFunc(func() {})
+	due, any := ctx.Deadline()
+	if any {
+		base, done = context.WithDeadline(base, due)
 	}
-	stop := context.AfterFunc(ctx, func() { end(driver.ContextError(ctx)) })
+	work, end := context.WithCancelCause(base)
+	follow := func() {
+		if any && !time.Now().Before(due) {
+			<-base.Done() // at the same time, and it says that it was the deadline
+		}
+		end(context.Cause(ctx))
+	}
+	if ctx.Err() != nil { // AfterFunc would see to it, and a moment later
+		follow()
+	}
+	stop := context.AfterFunc(ctx, follow)
 	return work, func() {
 		stop()
 		end(context.Canceled)
+		done()
 	}
 }
 

@@ -3,6 +3,7 @@ package coord
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"time"
 )
@@ -67,6 +68,7 @@ func (o Owner) identify() (Owner, error) {
 	if o.PID == 0 {
 		o.PID = os.Getpid()
 	}
+	o.Labels = maps.Clone(o.Labels) // which stay the caller's
 	text, err := json.Marshal(o)
 	if err != nil {
 		return o, fmt.Errorf("%w owner: %w", ErrInvalid, err)

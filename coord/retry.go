@@ -29,7 +29,9 @@ const (
 // grow and are random by half, so that clients that were cut off together do not come
 // back together.
 //
-// When ctx ends, the error Is the last attempt's and ctx's.
+// When ctx ends, the error Is the last attempt's and ctx's. If the outcome of any
+// attempt is unknown, and the store was not reached, or refused, later on, the error Is
+// ErrUncertain.
 func (c *Client) Retry(ctx context.Context, op func(ctx context.Context) error) error {
 	err := op(ctx)
 	if err != nil && driver.Transient(err) {
@@ -67,9 +69,13 @@ func (s *Session) Retry(ctx context.Context, op func(ctx context.Context) error)
 func (c *Client) retry(ctx context.Context, op func(ctx context.Context) error, err error,
 	over <-chan struct{}, vain func() bool) error {
 	pause := firstPause
+	var unsure error // the first of unknown outcome
 	for driver.Transient(err) {
+		if unsure == nil && errors.Is(err, driver.ErrUncertain) {
+			unsure = err
+		}
 		if ctx.Err() != nil || vain() {
-			return err
+			return all(unsure, err)
 		}
 		c.log.Debug("trying again", zap.Duration("pause", pause), zap.Error(err))
 		timer := time.NewTimer(pause/2 + rand.N(pause))
@@ -77,22 +83,36 @@ func (c *Client) retry(ctx context.Context, op func(ctx context.Context) error, 
 		case <-timer.C:
 		case <-ctx.Done(): // the caller's time is up: no attempt would finish
 			timer.Stop()
-			return err
+			return all(unsure, err)
 		case <-over:
 			timer.Stop()
-			return err
+			return all(unsure, err)
 		}
 		pause = min(2*pause, longestPause)
 		err = op(ctx)
 	}
-	return err
+	return all(unsure, err)
+}
+
+// all is the error of a call with several attempts: if the last surely had no effect,
+// an earlier one may have had.
+func all(unsure, last error) error {
+	switch {
+	case unsure == nil, errors.Is(last, driver.ErrUncertain):
+		return last
+	case errors.Is(last, driver.ErrUnavailable):
+		return fmt.Errorf("%w; last: %v", unsure, last)
+	case errors.Is(last, driver.ErrDenied):
+		return fmt.Errorf("%w; before: %w", last, unsure)
+	default: // the answer, or the session's end
+		return last
+	}
 }
 
 // ended says that ctx has ended, and what was wrong last.
 func ended(ctx context.Context, last error) error {
-	end := driver.ContextError(ctx)
-	if errors.Is(last, end) {
+	if errors.Is(last, ctx.Err()) {
 		return last
 	}
-	return fmt.Errorf("%w; last: %w", end, last)
+	return fmt.Errorf("%w; last: %w", driver.ContextError(ctx), last)
 }

@@ -79,6 +79,39 @@ func TestSessionRetriesForItsTTL(t *testing.T) {
 
 // What trying again does not mend is returned as it is, and so is what succeeds,
 // also when the session has ended.
+// What an earlier attempt may have done is not forgotten over a later one that has
+// surely done nothing.
+func TestRetryStaysUncertain(t *testing.T) {
+	bubble(t, func(t *testing.T, client *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
+		s, err := client.Session(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, retry := range map[string]retrying{"client": client.Retry, "session": s.Retry} {
+			for _, last := range []error{coord.ErrUnavailable, coord.ErrDenied} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				calls := 0
+				err := retry(ctx, func(context.Context) error {
+					if calls++; calls == 2 {
+						return coord.ErrUncertain
+					}
+					if calls == 1 {
+						return coord.ErrUnavailable
+					}
+					return last
+				})
+				cancel()
+				if !errors.Is(err, coord.ErrUncertain) || errors.Is(err, coord.ErrUnavailable) {
+					t.Errorf("%s, %v at last: %v; want ErrUncertain", name, last, err)
+				}
+				if denied := last == coord.ErrDenied; errors.Is(err, coord.ErrDenied) != denied || errors.Is(err, context.DeadlineExceeded) == denied {
+					t.Errorf("%s: %v; want the last error or the end of ctx as well", name, err)
+				}
+			}
+		}
+	})
+}
+
 func TestSessionRetriesWhatMayPass(t *testing.T) {
 	bubble(t, func(t *testing.T, client *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
 		s, err := client.Session(t.Context())
@@ -94,7 +127,7 @@ func TestSessionRetriesWhatMayPass(t *testing.T) {
 				}
 				return want
 			})
-			if err != want || calls != 3 {
+			if !errors.Is(err, want) || calls != 3 {
 				t.Errorf("%v after %d calls; want %v after 3", err, calls, want)
 			}
 		}

@@ -47,7 +47,7 @@
 //	U3  Deleting a gone node is success.
 //	U4  Neither Update nor Delete brings a node to life.
 //	U5  An Update that was given up does not undo a later one.
-//	E1  A call ended by its ctx returns an error that Is the ctx's error.
+//	E1  A call ended by its ctx returns an error that Is the ctx's error, and not what the ctx's cause Is.
 //	E2  ErrUnavailable is returned only when the call surely had no effect, and no error Is both that and ErrUncertain.
 //	E3  An attempt that the store does not answer is given up within the TTL, with ErrUncertain or ErrUnavailable, although its ctx lives.
 //	F1  CreateList gives what Create followed by List gives.

@@ -3,7 +3,6 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -87,16 +86,20 @@ func Transient(err error) bool {
 	return (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain)) && !errors.Is(err, ErrDenied)
 }
 
-// ContextError says why ctx ended: an error that Is ctx.Err() and, where a
-// cause was given, Is that too. It is nil while ctx lives.
+// ContextError says why ctx ended: an error that Is ctx.Err(). It is nil while ctx
+// lives. A cause that was given is in its text, and no more: it may be an error of
+// another call on another session, and whoever asks what kind of failure this one is
+// must not be told of that. The caller, whose ctx it is, has context.Cause.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(cause, err):
-		return cause
-	default:
-		return fmt.Errorf("%w: %w", err, cause)
+	if err == cause {
+		return err // nil, too
 	}
+	return &contextError{err, cause}
 }
+
+// contextError is the end of a context for which a cause was given.
+type contextError struct{ err, cause error }
+
+func (e *contextError) Error() string { return e.err.Error() + ": " + e.cause.Error() }
+func (e *contextError) Unwrap() error { return e.err }

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -63,10 +65,11 @@ func (f *fixture) hold() (held <-chan struct{}, land landing) {
 func (f *fixture) abort(do func(ctx context.Context) error) landing {
 	f.t.Helper()
 	held, land := f.hold()
-	ctx, cancel := context.WithCancel(within(f.t))
+	ctx, cancel := context.WithCancelCause(within(f.t))
 	go func() {
 		<-held
-		cancel()
+		// Of what went wrong elsewhere, nothing follows for this call.
+		cancel(errors.Join(driver.ErrUnavailable, driver.ErrDenied, rpctypes.ErrLeaseNotFound, rpctypes.ErrNoSpace))
 	}()
 	wantIs(f.t, do(ctx), driver.ErrUncertain, context.Canceled)
 	return land

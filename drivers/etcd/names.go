@@ -116,6 +116,8 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 	switch {
 	case err == nil:
 		n.token = 0
+	case errors.Is(err, driver.ErrUncertain): // which one that Is ErrDenied may be as well
+		n.retire(first)
 	case errors.Is(err, driver.ErrUnavailable), errors.Is(err, driver.ErrDenied): // it was not done, and will not be
 	default:
 		n.retire(first)

@@ -3,10 +3,10 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // heldKey finds the entry that a context was handed out for. The client and
@@ -68,13 +68,23 @@ func (q *Queue) Reenter(ctx context.Context) (*Entry, *coord.Hold, error) {
 		return nil, nil, nil
 	}
 	if ctx.Err() != nil { // this hold of the entry has ended, if others have not
-		return nil, nil, q.fail("re-enter", driver.ContextError(ctx))
+		return nil, nil, q.fail("re-enter", Ended(ctx))
 	}
 	h, err := e.Hold(ctx)
 	if err != nil {
 		return nil, nil, q.fail("re-enter", err)
 	}
 	return e, h, nil
+}
+
+// Ended says why a ctx has ended that was handed out for an entry of the line in
+// question: the error Is ctx's, and the cause, which is the hold's end or the
+// caller's own.
+func Ended(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
 
 // Release ends h, and leaves the line with the last hold of the entry. It is
@@ -84,6 +94,17 @@ func (q *Queue) Reenter(ctx context.Context) (*Entry, *coord.Hold, error) {
 func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	before := h.Err()
 	h.End(nil)
+	if ctx.Err() != nil && context.Cause(ctx) == context.Cause(h.Context()) {
+		// It is the hold's own, or of that, and so cannot bound what comes after. Its
+		// deadline can.
+		due, any := ctx.Deadline()
+		ctx = e.session.Context()
+		if any {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, due)
+			defer cancel()
+		}
+	}
 	e.mu.Lock()
 	e.holds = slices.DeleteFunc(e.holds, func(other *coord.Hold) bool { return other == h })
 	last := len(e.holds) == 0

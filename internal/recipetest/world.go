@@ -9,6 +9,7 @@ package recipetest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +83,14 @@ func (w *World) Is(err error, want ...error) {
 		if !errors.Is(err, want) {
 			w.Fatalf("error %v; want %v", err, want)
 		}
+	}
+}
+
+// Says wants an error with a text in it.
+func (w *World) Says(err error, text string) {
+	w.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		w.Fatalf("error %v; want one that says %q", err, text)
 	}
 }
 

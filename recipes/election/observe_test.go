@@ -100,7 +100,7 @@ func TestObserveEndsWithTheReason(t *testing.T) {
 		first, second := c.observe(ctx), c.observe(w.Ctx)
 		cancel(errGone)
 		first.ended(context.Canceled)
-		w.Is(first.err, errGone)
+		w.Says(first.err, errGone.Error())
 		over, done := context.WithCancel(w.Ctx)
 		done()
 		c.observe(over).ended(context.Canceled)
@@ -204,4 +204,31 @@ func nodeOf(l *election.Leadership, c *client) string {
 		}
 	}
 	return ""
+}
+
+// Who changes what it was shown changes it for nobody else.
+func TestShownValuesAreTheCallers(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		l := a.elect("v")
+		for range 2 {
+			leader, err := b.election().Leader(w.Ctx)
+			w.OK(err)
+			if string(leader.Value) != "v" {
+				t.Fatalf("the leader's value is %q", leader.Value)
+			}
+			leader.Value[0] = 'x'
+		}
+		for range 2 {
+			for o, err := range b.election().Observe(w.Ctx) {
+				w.OK(err)
+				if string(o.Leader.Value) != "v" {
+					t.Fatalf("the leader's value is %q", o.Leader.Value)
+				}
+				o.Leader.Value[0] = 'x'
+				break
+			}
+		}
+		w.resign(l)
+	})
 }

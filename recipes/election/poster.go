@@ -41,5 +41,5 @@ func (p poster) encode() []byte {
 // to show no leader where there is one.
 func read(n driver.Node) poster {
 	first, value, _ := bytes.Cut(queue.Value(n), []byte("\n"))
-	return poster{state(first), value}
+	return poster{state(first), bytes.Clone(value)} // of a node that others are shown, too
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
@@ -73,5 +74,29 @@ func TestProclaimAndRunUntilTheDeadline(t *testing.T) {
 		conn.Link().Freeze(mem.Both)
 		late("Proclaim", l.Proclaim(within(), []byte("new")))
 		conn.Link().Heal()
+	})
+}
+
+// A ctx may end because something else was lost, and a leader still leads.
+func TestProclaimUnderALostContext(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		l := a.elect("before")
+		lost, err := election.New(a.Client, "other").Campaign(w.Ctx, nil)
+		w.OK(err)
+		dir, err := coord.Dir("election", "other")
+		w.OK(err)
+		nodes, err := a.List(w.Ctx, dir)
+		w.OK(err)
+		w.Store.Remove(recipetest.Namespace, dir, nodes[0].Key)
+		<-lost.Done()
+		err = l.Proclaim(lost.Context(), []byte("after"))
+		w.Is(err, context.Canceled)
+		if errors.Is(err, coord.ErrNotHeld) || l.Err() != nil {
+			t.Errorf("Proclaim returned %v; the leadership: %v", err, l.Err())
+		}
+		w.OK(l.Proclaim(w.Ctx, []byte("after")))
+		w.leader("after")
+		w.resign(l)
 	})
 }

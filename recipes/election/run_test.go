@@ -148,7 +148,7 @@ func TestRunStopsWhileCampaigning(t *testing.T) {
 		s := w.client().serve(false)
 		w.Nodes(2)
 		s.stop(errOops)
-		s.ended(context.Canceled, errOops)
+		s.ended(context.Canceled)
 		s.wrote("")
 		w.Nodes(1)
 		w.resign(l)

@@ -159,13 +159,42 @@ func TestDoEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		err := a.mutex().Do(ctx, func(ctx context.Context, _ uint64) error {
+			if _, any := ctx.Deadline(); !any {
+				t.Error("the work's ctx has no deadline")
+			}
 			<-ctx.Done()
-			return context.Cause(ctx)
+			return ctx.Err()
 		})
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, coord.ErrNotHeld) {
 			t.Errorf("Do returned %v; want the end of its ctx and no loss", err)
 		}
 		synctest.Wait()
 		w.unlock(b.lock())
+	})
+}
+
+// Who works under two locks, and loses the one, has not lost the other.
+func TestALossIsOfOneLock(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		other := mutex.New(a.Client, "other")
+		inner := errors.New("never")
+		err := a.mutex().Do(w.Ctx, func(ctx context.Context, _ uint64) error {
+			inner = other.Do(ctx, func(ctx context.Context, _ uint64) error {
+				w.Remove(w.Line()[0].Key)
+				<-ctx.Done()
+				w.Is(context.Cause(ctx), coord.ErrRemoved)
+				return nil
+			})
+			_, err := other.Lock(ctx)
+			w.Is(err, context.Canceled)
+			w.Says(err, coord.ErrRemoved.Error())
+			if coord.Lost(err) {
+				t.Errorf("to lock another lock under the context of a lost one: %v", err)
+			}
+			return nil
+		})
+		w.OK(inner)
+		w.Is(err, coord.ErrRemoved)
 	})
 }

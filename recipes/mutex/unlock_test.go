@@ -118,3 +118,31 @@ func TestUnlockFromManyGoroutines(t *testing.T) {
 		w.Nodes(0)
 	})
 }
+
+// A hold's own context ends before the lock is let go, and bounds nothing of that.
+func TestUnlockUnderItsOwnContext(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		for range 2 {
+			held := a.lock()
+			for range 2 {
+				w.OK(held.Unlock(held.Context()))
+			}
+			w.Nodes(0)
+		}
+		w.OK(a.mutex().Do(w.Ctx, func(ctx context.Context, _ uint64) error { return ctx.Err() }))
+		held := a.lock()
+		next := b.locking(w.Ctx)
+		a.Link().Cut()
+		ctx, cancel := context.WithTimeout(held.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		w.Is(held.Unlock(ctx), context.DeadlineExceeded)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("Unlock took %v; want 1s", took)
+		}
+		w.OK(a.Link().Heal())
+		w.unlock(held)
+		w.unlock(next.Granted())
+	})
+}

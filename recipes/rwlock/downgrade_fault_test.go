@@ -212,3 +212,25 @@ func TestDowngradedReaderIsToldOfItsLoss(t *testing.T) {
 		}
 	})
 }
+
+// What somebody has written over a downgraded writer's entry does not let a writer in
+// beside it.
+func TestOverwrittenDowngradeIsInTheWay(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		first := a.lock()
+		reader := b.reading(w.Ctx)
+		second := b.writing(w.Ctx)
+		down := w.downgrade(first)
+		read := reader.Granted()
+		line := w.Line()
+		s, err := a.Session(w.Ctx)
+		w.OK(err)
+		_, err = s.Driver().Update(w.Ctx, line[len(line)-1], []byte("by hand"))
+		w.OK(err)
+		w.unlock(read)
+		blocked(second)
+		w.unlock(down)
+		w.unlock(second.Granted())
+	})
+}

@@ -104,7 +104,7 @@ func TestUpgradeIsRefused(t *testing.T) {
 			}
 			refused(apart.Context(), rwlock.ErrUpgrade)
 			w.unlock(apart, inner)
-			refused(inner.Context(), coord.ErrReleased)
+			refused(inner.Context(), context.Canceled)
 
 			// Who has lost the lock is told that, and not that it reads.
 			w.Remove(w.Line()[0].Key)

@@ -81,11 +81,20 @@ func behindAll(line []driver.Node, own int) queue.Verdict {
 // in its own time.
 func standIns(line []driver.Node, own int) (in []driver.Node) {
 	for _, n := range line[own+1:] {
-		if queue.Kind(n) == downgraded && queue.InPlaceOf(n) < line[own].Seq {
+		if queue.Kind(n) == downgraded && placeOf(n) < line[own].Seq {
 			in = append(in, n)
 		}
 	}
 	return in
+}
+
+// placeOf returns where a downgraded writer stands: if somebody has overwritten what
+// says so, ahead of everybody.
+func placeOf(n driver.Node) uint64 {
+	if seq := queue.InPlaceOf(n); seq != n.Seq {
+		return seq
+	}
+	return 0
 }
 
 // replaced reports whether a writer is being downgraded.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
 )
 
@@ -110,7 +109,7 @@ func (l *RWLock) hold(ctx context.Context, join join, kind string) (*queue.Entry
 func (l *RWLock) noUpgrade(ctx context.Context, e *queue.Entry) error {
 	why := ErrUpgrade
 	if ctx.Err() != nil {
-		why = driver.ContextError(ctx)
+		why = queue.Ended(ctx)
 	} else if lost := e.Err(); lost != nil {
 		return lost
 	}

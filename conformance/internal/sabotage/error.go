@@ -36,6 +36,19 @@ func errorSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "cause-taken-for-own", Breaks: "E1",
+			Doc: "A wait that was canceled because another session is lost says that its own is.",
+			Apply: eachSession(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					err := s.Session.WaitDelete(ctx, n)
+					if cause := context.Cause(ctx); err != nil && cause != nil {
+						return errors.Join(err, cause)
+					}
+					return err
+				}
+			}),
+		},
+		{
 			Name: "lost-reply-unavailable", Breaks: "E2",
 			Doc: "A call whose reply was lost passes for one that never reached the store. (gRPC's Unavailable says either; go#11978.)",
 			Apply: eachSession(func(s *session) {
