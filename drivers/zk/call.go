@@ -85,6 +85,8 @@ func (l *link) spawn(request func()) (w *wire, ok bool) {
 			}
 		})
 		defer alarm.Stop()
+		sign := time.AfterFunc(l.timing.nudge, func() { l.nudge(w) })
+		defer sign.Stop()
 		request()
 	})
 	return w, true

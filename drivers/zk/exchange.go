@@ -73,7 +73,7 @@ func (l *link) exchangeAll(ctx context.Context, o op, requests ...[]byte) (answe
 		return nil, nil, err
 	}
 	defer x.wire.asks.end(x.first, len(requests))
-	wake := time.NewTimer(min(l.timing.silent, time.Until(began.Add(o.limit))))
+	wake := time.NewTimer(min(l.timing.nudge, time.Until(began.Add(o.limit))))
 	defer wake.Stop()
 	for len(answers) < len(requests) {
 		// As in call.
@@ -85,10 +85,13 @@ func (l *link) exchangeAll(ctx context.Context, o op, requests ...[]byte) (answe
 		case <-ctx.Done():
 			return nil, nil, x.givenUp(ctx, l, o)
 		case <-wake.C:
-			if x.wire.silentSince(x.sent) {
+			rest := time.Until(began.Add(o.limit))
+			if silent := l.timing.silent - time.Since(x.sent); silent > 0 {
+				l.nudge(x.wire)
+				rest = min(rest, silent)
+			} else if x.wire.silentSince(x.sent) {
 				x.wire.drop("it is silent")
 			}
-			rest := time.Until(began.Add(o.limit))
 			if rest <= 0 {
 				return nil, nil, x.givenUp(ctx, l, o)
 			}
@@ -134,9 +137,9 @@ func (l *link) send(requests [][]byte) (*exchanging, error) {
 	if x.wire.mu.TryLock() {
 		x.taken.Store(true)
 		if rest := x.wire.begin(messages); len(rest) > 0 {
-			go l.finish(x, rest)
+			go l.finish(x.wire, rest)
 		} else {
-			l.finish(x, nil)
+			l.finish(x.wire, nil)
 		}
 		return x, nil
 	}
@@ -145,21 +148,21 @@ func (l *link) send(requests [][]byte) (*exchanging, error) {
 		if !x.taken.CompareAndSwap(false, true) {
 			messages = nil // they were given up
 		}
-		l.finish(x, messages)
+		l.finish(x.wire, messages)
 	}()
 	return x, nil
 }
 
 // finish writes what is left of messages, for a caller that has the turn, and
 // passes it on.
-func (l *link) finish(x *exchanging, rest []byte) {
+func (l *link) finish(w *wire, rest []byte) {
 	defer l.calls.Done()
-	defer x.wire.mu.Unlock()
+	defer w.mu.Unlock()
 	if len(rest) == 0 {
 		return
 	}
-	if _, err := x.wire.Conn.Write(rest); err != nil {
-		x.wire.drop("it takes no message")
+	if _, err := w.Conn.Write(rest); err != nil {
+		w.drop("it takes no message")
 	}
 }
 

@@ -23,6 +23,7 @@ type tap struct {
 	seen      int64           // the zxid that the last request for a session named
 	also      *tap            // is told the passwords too; nil: nobody
 	step      func(c *tapped, op int32, frame []byte) bool
+	stall     int32 // requests of this operation wait for the next; 0: none do
 }
 
 func newTap() *tap {
@@ -80,6 +81,8 @@ type tapped struct {
 	opened bool
 	hello  []byte
 
+	stalled []byte // requests
+
 	detached atomic.Bool    // the driver has lost it
 	busy     sync.WaitGroup // until this is over, the driver does not see that
 	reading  sync.Mutex     // held while the driver reads
@@ -117,7 +120,7 @@ func (c *tapped) write(b []byte) (int, error) {
 		}
 	}
 	c.tap.count[name]++
-	step := c.tap.step
+	step, stall := c.tap.step, c.tap.stall
 	c.tap.mu.Unlock()
 	if c.detached.Load() {
 		return 0, net.ErrClosed
@@ -125,7 +128,27 @@ func (c *tapped) write(b []byte) (int, error) {
 	if step != nil && step(c, op, b) {
 		return 0, net.ErrClosed
 	}
+	if op == stall {
+		c.stalled = append(c.stalled, b...)
+		return len(b), nil
+	}
+	if len(c.stalled) > 0 {
+		all := append(c.stalled, b...)
+		c.stalled = nil
+		if _, err := c.Conn.Write(all); err != nil {
+			return 0, err
+		}
+		return len(b), nil
+	}
 	return c.Conn.Write(b)
+}
+
+// stallAt makes requests of an operation wait for the next one that is not, as with a
+// server that has not noticed them.
+func (p *tap) stallAt(op int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stall = op
 }
 
 // writes are the operations that change something.

@@ -11,6 +11,7 @@ import "time"
 // silent, stuck and connect are made for that.
 type timing struct {
 	beat    time.Duration // from one renewal to the next
+	nudge   time.Duration // after how long without an answer the server is given another thing to do
 	silent  time.Duration // after how long without a sign of life a request's connection is given up
 	stuck   time.Duration // after how long an unanswered renewal's connection is given up
 	connect time.Duration // how long one attempt to connect may take, the handshake included
@@ -25,6 +26,7 @@ const (
 	leastSilent  = 50 * time.Millisecond
 	leastOpening = time.Second
 
+	mostNudge   = 100 * time.Millisecond
 	mostSilent  = 3 * time.Second
 	mostConnect = 2 * time.Second
 	mostAttempt = 5 * time.Second
@@ -44,6 +46,7 @@ func timingFor(ttl time.Duration) timing {
 	connect := between(leastSilent, ttl/6, mostConnect)
 	return timing{
 		beat:    ttl / 6,
+		nudge:   between(leastSilent/2, ttl/24, mostNudge),
 		silent:  between(leastSilent, ttl/6, mostSilent),
 		stuck:   max(leastSilent, ttl/5),
 		connect: connect,
