@@ -45,11 +45,18 @@ func Test(t testing.TB, h conformance.Harness, o Options) Result {
 	if err != nil {
 		t.Fatalf("seed %d: %v", r.Seed, err)
 	}
+	r.Judge(t)
+	return r
+}
+
+// Judge fails t, as Test does, for what was found. It is for who runs without t, to look
+// first whether the store itself was broken.
+func (r Result) Judge(t testing.TB) {
+	t.Helper()
 	if text := r.Failure(); text != "" {
 		t.Error(text)
 		keep(t, r)
 	}
-	return r
 }
 
 // keep writes the whole log, for whoever tests with -artifacts.

@@ -35,12 +35,19 @@ func soakFor() time.Duration {
 func soakOn(t *testing.T, h conformance.Harness, faults ...soak.Fault) {
 	t.Helper()
 	start := time.Now()
-	r := soak.Test(t, h, soak.Options{Duration: soakFor(), Faults: faults})
+	r, err := soak.Run(t.Context(), h, soak.Options{Duration: soakFor(), Faults: faults})
+	must(t, fmt.Sprintf("seed %d", r.Seed), err)
+	r.Judge(t)
+	show(t, h.Name, r, start)
+}
+
+func show(t *testing.T, name string, r soak.Result, start time.Time) {
+	t.Helper()
 	var kinds []string
 	for _, name := range slices.Sorted(maps.Keys(r.Faults)) {
 		kinds = append(kinds, fmt.Sprintf("%s %d", name, r.Faults[name]))
 	}
-	report.Show(t, "random faults on "+h.Name, fmt.Sprintf("%v, in %v\n%s", r, time.Since(start).Round(time.Second), strings.Join(kinds, ", ")))
+	report.Show(t, "random faults on "+name, fmt.Sprintf("%v, in %v\n%s", r, time.Since(start).Round(time.Second), strings.Join(kinds, ", ")))
 }
 
 // operator is what somebody can do to a store who looks after it.

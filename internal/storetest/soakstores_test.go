@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/conformance/soak"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/internal/testserver"
@@ -130,9 +132,30 @@ func TestSoakConsul(t *testing.T) {
 	soakOn(t, s.harness("consul, 3 members", 2*s.ttl+5*time.Second, op, hosts(s.Endpoints()...)), s.memberFaultsFor(0)...)
 }
 
+// A member of ZooKeeper 3.8.0 that was killed, and loses its leader soon after it has
+// come back, may lack deletions that were acknowledged in the meantime: clients are
+// shown nodes that no other member has, and wait for them. The members say so when the
+// sessions end to which those belong. What was found on such a cluster is about the
+// store, and another is tried.
 func TestSoakZooKeeper(t *testing.T) {
 	t.Parallel()
-	s := startZooKeeper(t, testserver.ZooKeeperOptions{Members: 3})
+	for attempt := 1; !soakZooKeeper(t, attempt < 3); attempt++ {
+		t.Logf("the members have come apart in attempt %d", attempt)
+	}
+}
+
+// soakZooKeeper reports whether the run counts: it does, unless its members have come
+// apart and that is excused.
+func soakZooKeeper(t *testing.T, excuse bool) (counts bool) {
+	s := startFickleZooKeeper(t, testserver.ZooKeeperOptions{Members: 3})
+	z := s.cluster.(*testserver.ZooKeeper)
+	excused := false
+	wantNothingLeft(t, func(ctx context.Context) (string, error) {
+		if excused {
+			return "", nil
+		}
+		return leftInZooKeeper(ctx, z)
+	})
 	// An operator who ends a session has to know its password, which is heard on
 	// the way.
 	var mu sync.Mutex
@@ -150,5 +173,21 @@ func TestSoakZooKeeper(t *testing.T) {
 		defer mu.Unlock()
 		return passwords[session]
 	})
-	soakOn(t, s.harness("zk, 3 members", 2*s.ttl, op, ways), s.memberFaultsFor(0)...)
+	start := time.Now()
+	h := s.harness("zk, 3 members", 2*s.ttl, op, ways)
+	r, err := soak.Run(t.Context(), h, soak.Options{Duration: soakFor(), Faults: s.memberFaultsFor(0)})
+	must(t, fmt.Sprintf("seed %d", r.Seed), err)
+	if excused = excuse && r.Failure() != "" && slices.ContainsFunc(z.Members, saysApart); excused {
+		t.Log(r.Failure())
+		return false
+	}
+	r.Judge(t)
+	show(t, h.Name, r, start)
+	return true
+}
+
+// saysApart reports whether a member had nodes of a session that ended which those who
+// ended it did not have (ZooKeeper's DataTree.killSession).
+func saysApart(m *testserver.ZooKeeperMember) bool {
+	return m.Logged("Unexpected extra paths under session")
 }

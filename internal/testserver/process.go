@@ -1,9 +1,11 @@
 package testserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -54,6 +56,13 @@ func (p *Process) PID() int {
 // LogTail returns the last lines of what the process wrote to its standard
 // output and error, over all its restarts.
 func (p *Process) LogTail() string { return logTail(p.command.log) }
+
+// Logged reports whether the process has written a text to its standard output or
+// error, before any of its restarts or since.
+func (p *Process) Logged(text string) bool {
+	log, err := os.ReadFile(p.command.log)
+	return err == nil && bytes.Contains(log, []byte(text))
+}
 
 // Wait waits until the process has ended by itself or by [Process.Kill], or
 // until ctx ends, and returns an error that says which, with the last lines of

@@ -167,6 +167,14 @@ func TestKillTakesTheGroup(t *testing.T) {
 	eventually(t, "the group is gone", func() bool { return isDead(other) })
 }
 
+func TestLogged(t *testing.T) {
+	p := startShell(t, "echo first; seq 10000; exec sleep 1000")
+	eventually(t, "the script has said everything", func() bool { return p.Logged("\n10000\n") })
+	if !p.Logged("first") || p.Logged("second") {
+		t.Errorf("logged first: %v, second: %v; want true and false", p.Logged("first"), p.Logged("second"))
+	}
+}
+
 func TestWaitTellsHowItEnded(t *testing.T) {
 	p := startShell(t, "echo out of luck >&2; exit 3")
 	err := p.Wait(patient(t))
