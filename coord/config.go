@@ -38,8 +38,8 @@ type Config struct {
 	// path; segments are separated by slashes.
 	Namespace string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
 
-	// SessionTTL is how long the store keeps a client's entries after it fell
-	// silent. The default is DefaultSessionTTL. Stores grant different ranges;
+	// SessionTTL is how long the store keeps a client's entries, at least, after it
+	// fell silent. The default is DefaultSessionTTL. Stores grant different ranges;
 	// what cannot be granted is refused and not rounded.
 	SessionTTL Duration `json:"session_ttl,omitempty" yaml:"session_ttl,omitempty"`
 

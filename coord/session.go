@@ -86,7 +86,7 @@ func (s *Session) sayFarewell() {
 // ID names the session in the store.
 func (s *Session) ID() string { return s.ds.ID() }
 
-// TTL is how long the store keeps the session after the client fell silent.
+// TTL is how long the store keeps the session, at least, after the client fell silent.
 func (s *Session) TTL() time.Duration { return s.ds.TTL() }
 
 // Done is closed when the session ends, before the store can give away what

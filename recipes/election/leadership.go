@@ -54,6 +54,10 @@ func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
 // resigning, so Resign under a ctx that has ended resigns all the same. Only this
 // leadership ends: a late Resign never ends a later one. If the leadership had
 // been lost before, the error Is coord.ErrNotHeld.
+//
+// Without a deadline it may take until the session's end, if the store is away: an
+// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. Of the hold's own
+// context, which has just ended, only the deadline counts.
 func (l *Leadership) Resign(ctx context.Context) error {
 	return l.entry.Release(ctx, l.Hold)
 }

@@ -14,7 +14,9 @@ var ErrStepDown = errors.New("step down and stand again")
 
 // RunOptions are the settings of Run. The zero value is a sensible default.
 type RunOptions struct {
-	// Elected is called when Run was elected, before the function begins.
+	// Elected is called when Run was elected, before the function begins. Defeated is
+	// not its counterpart: what is to be undone after each leadership belongs to the
+	// function.
 	Elected func(l *Leadership)
 
 	// Defeated is called when a leadership has ended and Run will stand again,
@@ -48,7 +50,8 @@ const (
 // the client's log are told. If fn panics, Run resigns and the panic goes on.
 //
 // Run stops when ctx ends, as soon as fn has returned: the error then Is ctx's
-// error, and fn's if that is another. It also returns what campaigning again does
+// error, and fn's if that is another. It does not wait until the store has confirmed
+// that it resigned; the client's Close does. It also returns what campaigning again does
 // not mend: an error that Is coord.ErrClosed, coord.ErrDenied, coord.ErrInvalid or
 // coord.ErrUnsupported, and the loss of a session that was given by
 // coord.WithSession. Every other failure, as a store that cannot be reached for

@@ -5,10 +5,12 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer held.Unlock(ctx)
+//	defer held.Unlock(context.WithoutCancel(ctx))
 //	err = work(held.Context(), held.Token())
 //
-// Unlock releases also under a ctx that has ended, so deferring it is enough.
+// Unlock releases also under a ctx that has ended, in the background. A program that
+// ends right afterwards should wait for it, as above, or close its client with a ctx
+// that lives; else the store keeps the entry for the TTL.
 //
 // Whoever holds it is told by its context when it is lost, before anybody else
 // can have it. A process that is paused cannot be told in time; against that

@@ -30,12 +30,17 @@ type WriteHeld struct {
 // not the releasing, so Unlock under a ctx that has ended releases all the
 // same. Only this hold is released: a late Unlock never frees a later holder's
 // lock. If the lock had been lost before, the error Is coord.ErrNotHeld.
+//
+// Without a deadline it may take until the session's end, if the store is away: an
+// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. Of the hold's own
+// context, which has just ended, only the deadline counts.
 func (h *ReadHeld) Unlock(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }
 
-// Unlock is as that of a ReadHeld. After a Downgrade it has nothing left to end
-// and is nil, so it can be deferred all the same.
+// Unlock is as that of a ReadHeld. After a Downgrade it has nothing left to end, so it
+// can be deferred all the same: it only waits until the store has confirmed that the
+// writer's entry is gone.
 func (h *WriteHeld) Unlock(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }

@@ -91,26 +91,55 @@ func (p *posted) confirm(ctx context.Context) {
 // background.
 func (p *posted) takeDown(ctx context.Context) { _ = p.entry.Release(ctx, p.hold) }
 
-// keep keeps a change instead of the one that was made with this value before.
+// keep keeps a change instead of the one that was made by this client before.
 func (s *Semaphore) keep(ctx context.Context, up *posted) error {
+	all := keepersOf(s.client)
 	k := &keeper{s: s, up: up}
-	s.mu.Lock()
-	old := s.kept
+	of := kept{s.name, s.session}
+	all.mu.Lock()
+	old := all.last[of]
 	late := old != nil && old.made() > up.version
-	if !late && !s.client.Go(k.run) {
-		s.mu.Unlock()
+	if !late && !s.client.Go(func(ctx context.Context) { k.run(ctx); all.ended(of, k) }) {
+		all.mu.Unlock()
 		return s.fail("set the limit of", cmp.Or(up.entry.Err(), coord.ErrClosed))
 	}
 	if !late {
-		s.kept = k
+		all.last[of] = k
 	}
-	s.mu.Unlock()
+	all.mu.Unlock()
 	if late {
 		up.takeDown(ctx)
 	} else if old != nil {
 		old.end(ctx)
 	}
 	return nil
+}
+
+// keepers are those of a client, whatever values they were made with: the last for
+// each name and session.
+type keepers struct {
+	mu   sync.Mutex
+	last map[kept]*keeper
+}
+
+type kept struct {
+	name    string
+	session *coord.Session // of coord.WithSession, or nil
+}
+
+type keepersKey struct{}
+
+func keepersOf(c *coord.Client) *keepers {
+	return c.Local(keepersKey{}, func() any { return &keepers{last: make(map[kept]*keeper)} }).(*keepers)
+}
+
+// ended forgets a keeper that has come to its end.
+func (a *keepers) ended(of kept, k *keeper) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last[of] == k {
+		delete(a.last, of)
+	}
 }
 
 // keeper keeps a change in the store.

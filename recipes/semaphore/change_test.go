@@ -234,6 +234,22 @@ func TestSeveralKeepTheSame(t *testing.T) {
 	})
 }
 
+// A client keeps one change of a semaphore, with however many values it makes them.
+func TestOneClientKeepsOneChange(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		for range 5 {
+			w.setLimit(a.semaphore(9), 2)
+			w.notices(1)
+		}
+		w.setLimit(a.semaphore(9), 3)
+		w.notices(1)
+		w.uses(w.client(), 3, 0)
+		w.close(a)
+		w.notices(0)
+	})
+}
+
 // Many set the limit at the same time: all agree on one of them.
 func TestChangesAtOnce(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -26,6 +26,10 @@ func (h *Held) Permits() int { return h.permits }
 // not the returning, so Release under a ctx that has ended returns them all the
 // same. Only what is held here is returned, and only once. If it had been lost
 // before, the error Is coord.ErrNotHeld.
+//
+// Without a deadline it may take until the session's end, if the store is away: an
+// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. Of the hold's own
+// context, which has just ended, only the deadline counts.
 func (h *Held) Release(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }

@@ -3,7 +3,6 @@ package semaphore
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/coordkit/coordkit/coord"
@@ -25,9 +24,6 @@ type Semaphore struct {
 	// seen is the limit that was in force when this value last looked. It tells
 	// others under which limit somebody came in, and lets nobody in.
 	seen atomic.Int64
-
-	mu   sync.Mutex
-	kept *keeper // of the last change that was made with this value
 }
 
 // New returns the semaphore called name, of which that many permits can be held
