@@ -199,7 +199,10 @@ func readResults(a answer, want int) (results []gozk.MultiResponse, err error) {
 		var it gozk.MultiResponse
 		switch kind {
 		case opError:
-			if it.Error = errorOf(r.int32()); err == nil {
+			if it.Error = errorOf(r.int32()); it.Error != nil && !isAnswer(it.Error) {
+				it.Error = fmt.Errorf("%w: %w", errPart, it.Error)
+			}
+			if err == nil {
 				err = it.Error
 			}
 		case opCreate:

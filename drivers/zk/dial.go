@@ -63,9 +63,26 @@ func (l *link) failing(host string, err error) {
 	}
 }
 
+// errOutlived ends a link that no server has taken back for its timeout.
+var errOutlived = errors.New("no server has taken the session back before its timeout")
+
+// outlived reports whether a link in use has been without a server for so long that
+// its session is over, or as good as that. Who holds something by it knows of that
+// from the lease; who only looks has none. Servers that were set back to an earlier
+// state turn the link away for ever, for it has seen a later one.
+func (l *link) outlived() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why == nil && !l.up && l.granted > 0 && !l.left.IsZero() && time.Since(l.left) > l.granted
+}
+
 func (l *link) open(host string) (*wire, error) {
 	if err := l.pace(); err != nil {
 		return nil, err
+	}
+	if l.outlived() {
+		l.lose(errOutlived)
+		return nil, errNoDial
 	}
 	limit := l.connectLimit()
 	ctx, cancel := context.WithTimeout(l.ctx, limit)

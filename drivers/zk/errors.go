@@ -73,9 +73,19 @@ func errorOf(code int32) error {
 		return gozk.ErrClosing
 	case -118:
 		return gozk.ErrSessionMoved
+	case -125:
+		return errQuota
 	}
 	return fmt.Errorf("zk: error %d", code)
 }
+
+// What the library has no errors for.
+var (
+	errQuota = errors.New("zk: a quota is exceeded")
+
+	// errPart is of a part of a transaction that was refused, and so all of it.
+	errPart = errors.New("zk: refused")
+)
 
 // answers are the errors by which a server says that it did not do what it was
 // asked for. Others are of the library, which has lost the connection, or are
@@ -83,7 +93,7 @@ func errorOf(code int32) error {
 var answers = []error{
 	gozk.ErrAPIError, gozk.ErrNoNode, gozk.ErrNoAuth, gozk.ErrBadVersion, gozk.ErrNoChildrenForEphemerals,
 	gozk.ErrNodeExists, gozk.ErrNotEmpty, gozk.ErrSessionExpired, gozk.ErrInvalidACL, gozk.ErrAuthFailed,
-	gozk.ErrBadArguments, gozk.ErrInvalidPath, gozk.ErrInvalidFlags, gozk.ErrShortBuffer,
+	gozk.ErrBadArguments, gozk.ErrInvalidPath, gozk.ErrInvalidFlags, gozk.ErrShortBuffer, errQuota, errPart,
 }
 
 // isAnswer reports whether err says for certain that the request had no effect.

@@ -67,6 +67,7 @@ type link struct {
 	expired bool          // the store says that the session is over
 	up      bool          // the session is open on wire
 	since   time.Time     // since when it is up
+	left    time.Time     // when it was up last
 	wire    *wire         // the connection in use or in the making
 	asked   bool          // a session was asked for
 	session int64         // 0 until it was granted
@@ -134,6 +135,9 @@ func (l *link) event(e gozk.Event) {
 		l.mu.Lock()
 		if l.up && time.Since(l.since) > lasting {
 			l.tries = 0
+		}
+		if l.up {
+			l.left = time.Now()
 		}
 		l.up = false
 		l.notify()
