@@ -58,15 +58,18 @@ func lost(what string, why error) error { return &Error{Op: what, Kind: ErrNotHe
 // Context lives as long as the hold: it is cancelled when the hold is lost,
 // before anybody else can acquire, and when it is released. Work that needs the
 // lock runs under it. context.Cause says why it ended, as Err does; after a pause of
-// the process, Err knows of a loss a moment earlier. It carries
-// the values of the ctx that was given to the acquire, and no deadline.
+// the process, Err knows of a loss a moment earlier. What is acquired under it is a
+// hold of its own, which does not end with this one: work that needs both runs under
+// inner.Within(outer.Context()). It carries the values of the ctx that was given to
+// the acquire, and no deadline.
 func (h *Hold) Context() context.Context { return &h.ctx }
 
 // Token is the fencing token: it rises strictly from grant to grant of one
-// lock, with gaps, for as long as the store is the same and not set back. A resource that is given the token with every write, and
-// refuses any lower than the highest it has seen, is safe even from a holder
-// that was paused and does not yet know that it has lost the lock. What a token
-// says of a thing that several hold at a time is in the recipe's documentation.
+// lock, with gaps, for as long as the store is the same and not set back. A resource
+// that is given the token with every write, and refuses any lower than the highest it
+// has seen, is safe even from a holder that was paused and does not yet know that it
+// has lost the lock. What a token says of a thing that several hold at a time is in
+// the recipe's documentation.
 func (h *Hold) Token() uint64 { return h.token }
 
 // Done is closed when the hold ends: Context().Done().

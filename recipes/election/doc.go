@@ -29,6 +29,6 @@
 // is its turn, before Campaign returns. So who looks can tell a leader from the
 // next in line that has not taken office yet, and may never do: between the two
 // the office is vacant. A candidate that need not wait is elected by the one
-// request that it joins with, so one that has joined and has not noted yet that it
-// has to wait is taken for the leader if all ahead of it go in this moment.
+// request that it joins with. So one that has just joined counts as the leader if all
+// ahead of it leave before it has noted that it waits.
 package election

@@ -60,7 +60,7 @@ func (e *Election) Campaign(ctx context.Context, value []byte) (*Leadership, err
 
 // TryCampaign is Campaign without the waiting: if there is a leader, or a
 // candidate, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds
-// the call.
+// the call, and the client's TTL the attempts to reach the store.
 func (e *Election) TryCampaign(ctx context.Context, value []byte) (*Leadership, error) {
 	return e.campaign(ctx, value, e.queue.TryAcquire)
 }

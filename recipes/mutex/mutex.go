@@ -42,7 +42,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 
 // TryLock is Lock without the waiting: if somebody holds the lock or waits for
 // it, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds the
-// call.
+// call, and the client's TTL the attempts to reach the store.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	return m.acquire(ctx, m.queue.TryAcquire)
 }

@@ -51,7 +51,7 @@ func (l *RWLock) RLock(ctx context.Context) (*ReadHeld, error) {
 
 // TryRLock is RLock without the waiting: if a writer holds the lock or waits for
 // it, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds the
-// call.
+// call, and the client's TTL the attempts to reach the store.
 func (l *RWLock) TryRLock(ctx context.Context) (*ReadHeld, error) {
 	return l.read(ctx, l.queue.TryAcquire)
 }
@@ -67,7 +67,7 @@ func (l *RWLock) Lock(ctx context.Context) (*WriteHeld, error) {
 
 // TryLock is Lock without the waiting: if anybody holds the lock or waits for
 // it, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds the
-// call.
+// call, and the client's TTL the attempts to reach the store.
 func (l *RWLock) TryLock(ctx context.Context) (*WriteHeld, error) {
 	return l.write(ctx, l.queue.TryAcquire)
 }

@@ -21,9 +21,8 @@
 // However many wait, a change of the line (a release, a loss, somebody joining)
 // wakes the one that is first to be served, and each that is let in wakes the
 // next one behind it. So a release that lets n in wakes n and the one after
-// them, and nobody else, but for who has joined while the one ahead of it was just
-// about to say that it waits: it may wake once with somebody farther ahead. It takes
-// turns: each of the n is woken by the one before. A waiter that is paused when its
+// them. One exception: who joins while the one ahead is putting up what wakes it may
+// be woken once too early. It takes turns: each of the n is woken by the one before. A waiter that is paused when its
 // turn comes holds up those behind it until it goes on or its session is over, as a
 // holder does.
 //

@@ -60,7 +60,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*Held, error) {
 
 // TryAcquire is Acquire without the waiting: if the permits are not free, or
 // somebody waits, the error Is coord.ErrBusy, and no entry is left behind. ctx
-// bounds the call.
+// bounds the call, and the client's TTL the attempts to reach the store.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Held, error) {
 	return s.acquire(ctx, n, s.queue.TryAcquire)
 }
