@@ -48,7 +48,7 @@ type Entry struct {
 	probing   bool          // the store is being asked why the node is gone
 	removed   error         // why the node is gone without our doing
 	released  bool          // left by its last hold, which was not lost
-	traded    bool          // another entry stands in for it
+	standIn   *Entry        // it was traded for this one; nil: it was not
 	writing   chan struct{} // held by who writes the entry's value; made when it is first needed
 	holds     []*coord.Hold
 	one       [1]*coord.Hold // holds, at first

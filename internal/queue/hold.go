@@ -43,19 +43,20 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	return h, nil
 }
 
-// Entered returns the entry that ctx was handed out for, if there is one on this
-// queue and it was not released: what Reenter would enter again.
+// Entered returns the entry that ctx was handed out for, or what it was traded for, if
+// there is one on this queue and it was not released: what Reenter would enter again.
 func (q *Queue) Entered(ctx context.Context) *Entry {
 	e, _ := ctx.Value(q.held).(*Entry)
-	if e == nil {
-		return nil
+	for e != nil {
+		e.mu.Lock()
+		released, standIn := e.released, e.standIn
+		e.mu.Unlock()
+		if !released {
+			return e
+		}
+		e = standIn
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.released {
-		return nil
-	}
-	return e
+	return nil
 }
 
 // Reenter adds a hold on the entry that ctx was handed out for, if there is

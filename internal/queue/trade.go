@@ -69,7 +69,7 @@ func (e *Entry) trade(ctx context.Context, h *coord.Hold, req Request) (*Entry, 
 		return nil, nil, err
 	}
 	// What happened to e while n was being made?
-	if err := e.giveUp(h); err != nil {
+	if err := e.giveUp(h, n); err != nil {
 		hold.End(err)
 		n.discard()
 		return nil, nil, err
@@ -107,9 +107,9 @@ func (e *Entry) tradableLocked(h *coord.Hold) error {
 	return nil
 }
 
-// giveUp takes the only hold of an entry that was traded away. It looks and takes
+// giveUp takes the only hold of an entry that was traded for another. It looks and takes
 // in one step: whoever enters the entry again has a hold of it, or finds it released.
-func (e *Entry) giveUp(h *coord.Hold) error {
+func (e *Entry) giveUp(h *coord.Hold, standIn *Entry) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
@@ -118,12 +118,12 @@ func (e *Entry) giveUp(h *coord.Hold) error {
 	if err := e.tradableLocked(h); err != nil {
 		return err
 	}
-	e.holds, e.released, e.traded = nil, true, true
+	e.holds, e.released, e.standIn = nil, true, standIn
 	return nil
 }
 
 func (e *Entry) wasTraded() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.traded
+	return e.standIn != nil
 }

@@ -44,7 +44,7 @@ func TestNoHoldIsTradedForAnother(t *testing.T) {
 		var entered bool
 		var both sync.WaitGroup
 		e.mu.Lock()
-		both.Go(func() { traded = e.giveUp(h) })
+		both.Go(func() { traded = e.giveUp(h, &Entry{released: true}) })
 		queueUp()
 		both.Go(func() {
 			e.mu.Lock()

@@ -112,3 +112,26 @@ func TestDowngradeUnderOthersIsRefused(t *testing.T) {
 		w.unlock(r, reader.Granted())
 	})
 }
+
+// What was acquired under a writer lives on when that is a reader, and speaks for it.
+func TestContextsUnderADowngradedWriter(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		first := a.lock()
+		apart, err := rwlock.New(a.Client, "other").Lock(first.Context())
+		w.OK(err)
+		down := w.downgrade(first)
+		next := b.writing(w.Ctx)
+		_, err = a.locker().Lock(apart.Context())
+		w.Is(err, rwlock.ErrUpgrade)
+		again, err := a.locker().RLock(apart.Context())
+		w.OK(err)
+		if again.Token() != down.Token() {
+			t.Error("a re-entered lock has another token")
+		}
+		w.unlock(down)
+		blocked(next)
+		w.unlock(again)
+		w.unlock(next.Granted(), apart)
+	})
+}

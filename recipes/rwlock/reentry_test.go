@@ -133,10 +133,10 @@ func TestDetachedContextOfAReleasedHoldWaitsItsTurn(t *testing.T) {
 		}
 		detached = context.WithoutCancel(h.Context())
 		r = w.downgrade(h)
-		again := a.writing(detached)
-		blocked(again)
+		_, err = a.locker().Lock(detached) // it would wait for what it became
+		w.Is(err, rwlock.ErrUpgrade)
 		w.unlock(r)
-		w.unlock(again.Granted())
+		w.unlock(a.writing(detached).Granted())
 	})
 }
 

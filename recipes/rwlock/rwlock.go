@@ -60,7 +60,8 @@ func (l *RWLock) TryRLock(ctx context.Context) (*ReadHeld, error) {
 // are as with RLock.
 //
 // Under the context of a WriteHeld of the same lock it re-enters, as RLock does.
-// Under that of a ReadHeld it fails at once: the error Is ErrUpgrade.
+// Under that of a ReadHeld, also one that a WriteHeld was downgraded to, it fails at
+// once: the error Is ErrUpgrade.
 func (l *RWLock) Lock(ctx context.Context) (*WriteHeld, error) {
 	return l.write(ctx, l.queue.Acquire)
 }
