@@ -48,7 +48,9 @@ type Config struct {
 	Require Caps `json:"require,omitempty" yaml:"require,omitempty"`
 
 	// TLS turns TLS on, with the system's certificate authorities. It is
-	// implied by each of the following.
+	// implied by each of the following. The client's certificate and key are read
+	// again for every connection, so they can be renewed while the program runs; the
+	// authorities are read once, at Open.
 	TLS           bool   `json:"tls,omitempty" yaml:"tls,omitempty"`
 	TLSCA         string `json:"tls_ca,omitempty" yaml:"tls_ca,omitempty"`                   // PEM file of authorities to trust instead of the system's
 	TLSCert       string `json:"tls_cert,omitempty" yaml:"tls_cert,omitempty"`               // PEM file of the client's certificate; with TLSKey

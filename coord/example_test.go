@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
-	_ "github.com/coordkit/coordkit/drivers/mem"
+	"github.com/coordkit/coordkit/drivers/mem"
 )
 
 func Example() {
@@ -25,6 +25,23 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(session.TTL(), session.Err())
+	// Output:
+	// 5s <nil>
+}
+
+// A program that makes its connection itself, as tests do that want a store of
+// their own for each case.
+func ExampleNew() {
+	ctx := context.Background()
+	store := mem.NewStore()
+	client, err := coord.New(store.Open("orders"), coord.Config{SessionTTL: coord.Duration(5 * time.Second)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx) // and the connection
+
+	session, err := client.Session(ctx)
+	fmt.Println(session.TTL(), err)
 	// Output:
 	// 5s <nil>
 }

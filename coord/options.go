@@ -13,7 +13,10 @@ type RecipeOptions struct {
 // not the session that the client shares. The loss of one is then not the loss
 // of the other; and once s is over, the recipe fails rather than going on with
 // another session. s is of the recipe's client, or every call is an error that Is
-// ErrInvalid.
+// ErrInvalid; so it is if s is nil, which is what NewSession returns with an error.
 func WithSession(s *Session) RecipeOption {
+	if s == nil {
+		s = new(Session) // of no client, which is no recipe's
+	}
 	return func(o *RecipeOptions) { o.Session = s }
 }

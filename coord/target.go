@@ -60,7 +60,7 @@ func (c Config) resolve() (Config, driver.Opener, driver.Target, error) {
 	if err := checkTTL(time.Duration(c.SessionTTL), opener); err != nil {
 		return fail(err)
 	}
-	if t.TLS, err = c.tlsConfig(); err != nil {
+	if t.TLS, err = c.tlsConfig(t.Logger); err != nil {
 		return fail(err)
 	}
 	t.Username = c.Username

@@ -40,7 +40,11 @@ func New(client *coord.Client, kind, name string, rule Rule, opts []coord.Recipe
 	q.dir, q.err = coord.Dir(kind, name)
 	q.asks, _ = coord.Dir(kind+askSuffix, name) // valid if the other is
 	q.held = heldKey{client, q.dir}
-	if o.Session != nil && o.Session.Client() != client {
+	switch s := o.Session; {
+	case s == nil || s.Client() == client:
+	case s.Client() == nil:
+		q.err = fmt.Errorf("%w session: it is nil", coord.ErrInvalid)
+	default:
 		q.err = fmt.Errorf("%w session: it belongs to another client", coord.ErrInvalid)
 	}
 	return q

@@ -243,7 +243,18 @@ func TestSessionOfAnotherClientIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = a.mutex(coord.WithSession(s)).Lock(w.Ctx)
-		w.Is(err, coord.ErrInvalid)
+		for s, want := range map[*coord.Session]string{s: "another client", nil: "nil"} {
+			m := a.mutex(coord.WithSession(s))
+			_, err := m.Lock(w.Ctx)
+			w.Is(err, coord.ErrInvalid)
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v; want %q in it", err, want)
+			}
+			_, err = m.TryLock(w.Ctx)
+			w.Is(err, coord.ErrInvalid)
+			w.Is(m.Revoke(w.Ctx, 1, ""), coord.ErrInvalid)
+			_, err = m.Contenders(w.Ctx)
+			w.Is(err, coord.ErrInvalid)
+		}
 	})
 }
