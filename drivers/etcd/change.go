@@ -108,6 +108,8 @@ func (s *session) delete(ctx context.Context, o op, dir span, n driver.Node) (re
 		if s.conn.direct && s.conn.sharing.Alone(alone) {
 			return revision, err
 		}
+	} else {
+		defer func() { s.names.doubted(slot, n, err) }()
 	}
 	resp, err := s.txn(ctx, o, dir, nil, &pb.TxnRequest{
 		Compare: []*pb.Compare{ifCreated(key, int64(n.Token))},

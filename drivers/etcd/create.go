@@ -189,5 +189,6 @@ func (s *session) fenceMoved(o op, believed, stands int64) error {
 		return failed(o, nil, errNoReason)
 	}
 	s.fence.saw(stands)
+	s.fence.wentBack(believed, stands)
 	return nil
 }

@@ -93,7 +93,8 @@
 // takes it away: the program learns of it by a node that it watches, or else by
 // the next renewal, within a third of the TTL. Deleting a node's key takes that
 // node's place in line, or its lock, away. Writing over a node's key by hand has
-// the same effect, and leaves a key that does not vanish by itself. A role needs
+// the same effect, of which its owner and who waits for it learn within half a minute
+// or so, and leaves a key that does not vanish by itself. A role needs
 // read and write permission for the prefix <namespace>/.
 //
 // # Settings that are safe

@@ -22,6 +22,7 @@ type feed struct {
 
 	since uint64 // see above
 	gone  map[string]uint64
+	told  uint64 // the last revision of which the watch has told what went with it
 
 	line line // as of the last list, for who asks whether a node is the first
 
@@ -82,16 +83,19 @@ func (f *feed) wanted(now time.Time, linger time.Duration) bool {
 // join adds a wait, or tells it at once if a deletion has already been seen. It
 // reports whether a read has to be made for it.
 func (f *feed) join(w *wait) (doubt bool) {
+	together := false // a read has told that a node is gone, and not whether one before it went, too
 	for _, t := range w.targets {
-		if f.gone[t.key] > t.token {
+		gone := f.gone[t.key]
+		if gone > t.token && (t.index == 0 || gone <= f.told) {
 			w.tell(outcome{index: t.index})
 			return false
 		}
+		together = together || gone > t.token
 	}
 	w.feed = f
 	f.waiting++
 	for _, t := range w.targets {
-		t.sure = f.open && t.seen >= f.since
+		t.sure = f.open && t.seen >= f.since && !together
 		doubt = doubt || !t.sure
 		f.waits[t.key] = append(f.waits[t.key], t)
 	}
@@ -155,6 +159,7 @@ func (f *feed) event(e *mvccpb.Event) {
 // note takes note of a deletion. The keys of older incarnations are told
 // apart by the revision: a node lives from its token to its first deletion.
 func (f *feed) note(key string, revision uint64) {
+	f.told = max(f.told, revision)
 	f.gone[key] = max(f.gone[key], revision)
 	f.line.told(key, revision)
 	f.drop(key, func(t *target) bool {

@@ -192,6 +192,32 @@ func TestReadOfNodesThatWentTogether(t *testing.T) {
 	wantTold(t, both, 1)
 }
 
+// A read that is ahead of the watch tells of what was waited for. Who comes then, and
+// waits for two nodes, is not told of the later alone.
+func TestReadAheadOfTheWatch(t *testing.T) {
+	f := testFeed()
+	ahead, own := leased(1, 5, 8), leased(2, 11, 11)
+	first := joined(f, ahead)
+	f.opened(1, 10)
+	f.read(spanOf(ahead.Key), nil, 20)
+	wantTold(t, first, 0)
+
+	both := joined(f, own, ahead)
+	wantUntold(t, both)
+	part, any := f.unread()
+	if !any || part != f.span {
+		t.Fatalf("to be read: %v, %v; want all", part, any)
+	}
+	f.read(part, nil, 20)
+	wantTold(t, both, 0)
+	wantTold(t, joined(f, ahead), 0)
+
+	f = testFeed()
+	f.opened(1, 10)
+	f.note(ahead.Key, 20)
+	wantTold(t, joined(f, own, ahead), 1)
+}
+
 // Nothing that was waited for before a watch broke is certain after it, unless
 // it was seen at the new one's beginning or later.
 func TestReopenedWatchLeavesDoubt(t *testing.T) {

@@ -5,8 +5,8 @@ import "sync"
 // fence is what a session knows of its fence: a key of its own, bound to the
 // lease, that exists once something was abandoned. Every request that makes a
 // node asks for the fence to stand where the session last saw it, told by its
-// modification revision, and Abandon moves it. Revisions never come back, so a
-// request from before the move does nothing, however late it arrives.
+// modification revision, and Abandon moves it. Revisions never come back while the
+// store lives, so a request from before the move does nothing, however late it arrives.
 //
 // Moving the fence makes the session's other creates that are on their way
 // fail their comparison. They learn the new position and try again.
@@ -56,4 +56,16 @@ func (f *fence) saw(stands int64) {
 		return
 	}
 	f.stood = max(f.stood, stands)
+}
+
+// wentBack takes note that the fence stands before where it was believed to stand by
+// a request that was sent: the store was restored from a backup. No revision of before
+// that is to be waited for. What the last one asked for is not known, so the fence is
+// moved first.
+func (f *fence) wentBack(believed, stands int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stood == believed && 0 < stands && stands < believed {
+		f.stood, f.unsettled = stands, stands
+	}
 }

@@ -38,4 +38,12 @@ func TestFence(t *testing.T) {
 	wantPosition(t, f, 12, true)
 	f.saw(15)
 	wantPosition(t, f, 15, false)
+
+	f.wentBack(12, 8) // of a request from before the last move
+	wantPosition(t, f, 15, false)
+	f.pending(15)
+	f.wentBack(15, 8) // the store was restored
+	wantPosition(t, f, 8, true)
+	f.saw(9)
+	wantPosition(t, f, 9, false)
 }

@@ -120,7 +120,7 @@ func (c *conn) revokeLater(id int64, limit, ttl time.Duration, mayAppear bool) {
 func (c *conn) revokeUntilDone(id int64, limit, ttl time.Duration, mayAppear bool) {
 	ctx, cancel := context.WithTimeout(c.ctx, ttl)
 	defer cancel()
-	for wait := pause; ; wait = min(2*wait, limit) {
+	for wait := pause; ; wait = min(2*wait, max(limit, ttl/10)) {
 		found, err := c.revoke(ctx, id, limit)
 		if found || err == nil && !mayAppear {
 			return

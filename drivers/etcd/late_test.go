@@ -207,6 +207,33 @@ func TestFenceDeletedByAnOperator(t *testing.T) {
 	f.wantKeys("d", 0)
 }
 
+// In a store that was restored from a backup the fence stands where it stood then.
+func TestFenceWentBack(t *testing.T) {
+	for name, change := range map[string]func(*fixture, *session, driver.Node) error{
+		"create": func(f *fixture, s *session, _ driver.Node) error {
+			_, err := s.Create(within(f.t), "d", "1", nil)
+			return err
+		},
+		"update": func(f *fixture, s *session, n driver.Node) error {
+			_, err := s.Update(within(f.t), n, []byte("new"))
+			return err
+		},
+		"abandon": func(f *fixture, s *session, n driver.Node) error { return s.Abandon(within(f.t), "d", "0") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			s := f.open(time.Minute)
+			n := f.create(s, "d", "0")
+			must(t, s.Abandon(within(t), "d", "1"))
+			s.fence.saw(1 << 40) // of the time after the backup
+			must(t, change(f, s, n))
+			if stood, move := s.fence.position(); stood == 1<<40 || move {
+				t.Errorf("the fence stands at %d, to be moved: %v", stood, move)
+			}
+		})
+	}
+}
+
 func TestLateCreateAfterTheSessionsEnd(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)

@@ -125,6 +125,24 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 	t.tidy(first, n)
 }
 
+// doubted takes note of what came of a deletion that asked for the node's token. If
+// that is not known it may come late, when a Create has found the node again.
+func (t *names) doubted(first string, node driver.Node, err error) {
+	if !errors.Is(err, driver.ErrUncertain) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.known[first]
+	if n == nil {
+		n = new(name)
+	}
+	if keyOf(first, n.generation) == node.Key {
+		n.retire(first)
+		t.known[first] = n
+	}
+}
+
 // retire gives up a key for good.
 func (n *name) retire(first string) {
 	*n = name{generation: n.generation + 1, former: keyOf(first, n.generation)}

@@ -79,6 +79,23 @@ func TestLateDeleteSparesTheNextNode(t *testing.T) {
 	}
 }
 
+// Likewise when a Create that found the node was lost, and the deletion asked for the
+// node's token.
+func TestLateDeleteOfANodeThatWasFound(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	f.loseReply()
+	_, err := s.Create(within(t), "d", "0", nil)
+	wantIs(t, err, driver.ErrUncertain)
+	land := f.abort(func(ctx context.Context) error { return s.Delete(ctx, n) })
+	next := f.create(s, "d", "0")
+	wantRefused(t, land)
+	f.wantOnly("d", next)
+	must(t, s.Delete(within(t), next))
+	f.wantKeys("d", 0)
+}
+
 // The next create does not wait for a deletion that is under way.
 func TestCreateOvertakesADelete(t *testing.T) {
 	f := start(t)

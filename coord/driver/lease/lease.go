@@ -59,11 +59,11 @@ type Config struct {
 }
 
 // Margin is the part of a TTL that a lease is given up early: a tenth, at
-// least 20 ms and at most a second. Clocks drift apart by parts in a
-// thousand at the worst; the rest is for a busy machine to run its timers and
-// to act on them.
+// least 20 ms, and at most a second or, of more than 50 s, a fiftieth. Clocks drift
+// apart by parts in a thousand, and while they are set right by more; the rest is for
+// a busy machine to run its timers and to act on them.
 func Margin(ttl time.Duration) time.Duration {
-	return min(max(ttl/10, 20*time.Millisecond), time.Second, ttl/2)
+	return min(max(ttl/10, 20*time.Millisecond), max(time.Second, ttl/50), ttl/2)
 }
 
 // Lease is a lease that is being renewed. All methods are safe for concurrent

@@ -234,6 +234,20 @@ func TestMarginStaysBelowTheTTL(t *testing.T) {
 	}
 }
 
+func TestMargin(t *testing.T) {
+	for ttl, want := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: 20 * time.Millisecond,
+		2 * time.Second:        200 * time.Millisecond,
+		15 * time.Second:       time.Second,
+		50 * time.Second:       time.Second,
+		time.Hour:              72 * time.Second,
+	} {
+		if got := lease.Margin(ttl); got != want {
+			t.Errorf("Margin(%v) is %v; want %v", ttl, got, want)
+		}
+	}
+}
+
 func Example() {
 	l := lease.Keep(lease.Config{
 		Store:   "paper",
