@@ -138,8 +138,10 @@ func (c *Client) NewSession(ctx context.Context, ttl time.Duration) (*Session, e
 		if err := c.open(); err != nil {
 			return err
 		}
-		ds, err = c.conn.OpenSession(ctx, ttl)
-		return err
+		if ds, err = c.conn.OpenSession(ctx, ttl); err != nil {
+			return err
+		}
+		return stillborn(ctx, ds)
 	})
 	if err != nil {
 		return nil, err
@@ -155,6 +157,21 @@ func (c *Client) NewSession(ctx context.Context, ttl time.Duration) (*Session, e
 	c.mu.Unlock()
 	c.log.Info("session opened", zap.String("session", ds.ID()), zap.Duration("ttl", ds.TTL()))
 	return s, nil
+}
+
+// stillborn returns an error if a session is over already: its opening has taken most of
+// the TTL. Nobody had anything by it, so this is no loss to be told of, and the next may
+// do better.
+func stillborn(ctx context.Context, ds driver.Session) error {
+	why := ds.Err()
+	if why == nil || errors.Is(why, ErrClosed) { // who closed it finds out
+		return nil
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_ = ds.Close(ended) // in the background
+	return &Error{Op: "open session", Kind: ErrUnavailable,
+		Err: fmt.Errorf("session %s was over when it had been opened: %v", ds.ID(), why)}
 }
 
 func (c *Client) open() error {

@@ -2,6 +2,7 @@ package zk
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"reflect"
 	"slices"
@@ -26,6 +27,31 @@ func TestErrorOf(t *testing.T) {
 		if got := kindOf(err, true); code != 0 && got != want {
 			t.Errorf("%d: %v is %v; want %v", code, err, got, want)
 		}
+	}
+}
+
+// A transaction of which a part was refused was not done, whatever the code says.
+func TestRefusal(t *testing.T) {
+	quota := errors.New("unknown error: -125")
+	parts := []gozk.MultiResponse{{Error: quota}, {Error: errors.New("unknown error: -2")}}
+	for _, tt := range []struct {
+		results []gozk.MultiResponse
+		err     error
+		want    error
+	}{
+		{parts, quota, nil},
+		{parts, gozk.ErrNoAuth, driver.ErrDenied},
+		{nil, gozk.ErrSessionExpired, driver.ErrSessionLost},
+		{nil, quota, driver.ErrUncertain}, // of the request, and of no part
+		{make([]gozk.MultiResponse, 2), gozk.ErrConnectionClosed, driver.ErrUncertain},
+	} {
+		err := refusal(tt.results, tt.err)
+		if got := kindOf(err, true); !errors.Is(err, tt.err) || got != tt.want {
+			t.Errorf("%v with %v: %v, which is %v; want %v", tt.err, tt.results, err, got, tt.want)
+		}
+	}
+	if err := refusal(make([]gozk.MultiResponse, 2), nil); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
@@ -46,7 +48,8 @@ func (s *session) update(ctx context.Context, n driver.Node, data []byte) (drive
 		var results []gozk.MultiResponse
 		if err == nil {
 			results, err = call(ctx, s.link, o, func(lib *gozk.Conn) ([]gozk.MultiResponse, error) {
-				return lib.Multi(updating(n, data, version)...)
+				results, err := lib.Multi(updating(n, data, version)...)
+				return results, refusal(results, err)
 			})
 		}
 		switch {
@@ -66,6 +69,16 @@ func (s *session) update(ctx context.Context, n driver.Node, data []byte) (drive
 		return n, nil
 	}
 	return n, failed(o, driver.ErrUnavailable, errOverwritten)
+}
+
+// refusal is the error of a transaction. A part that was refused, for whatever reason,
+// says that nothing was done.
+func refusal(results []gozk.MultiResponse, err error) error {
+	refused := func(it gozk.MultiResponse) bool { return it.Error != nil }
+	if err != nil && !isAnswer(err) && slices.ContainsFunc(results, refused) {
+		return fmt.Errorf("%w: %w", errPart, err)
+	}
+	return err
 }
 
 // updating is a transaction that updates a node.

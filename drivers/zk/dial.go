@@ -59,8 +59,17 @@ func (l *link) failing(host string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() == nil && l.mayDial() {
-		l.trouble = fmt.Errorf("%s: %w", host, early(err))
+		l.trouble = fmt.Errorf("%s: %w", host, notOfACtx(early(err)))
 	}
+}
+
+// notOfACtx keeps the end of a time that the driver gave itself from passing for the
+// end of the caller's ctx.
+func notOfACtx(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // errOutlived ends a link that no server has taken back for its timeout.

@@ -2,6 +2,8 @@ package zk
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -107,6 +109,26 @@ func TestOpenOfAServerThatIsNotThere(t *testing.T) {
 			must(t, c.Close())
 		})
 	}
+}
+
+// What the driver waits for it waits for by its own time, and does not blame the
+// caller's ctx, which lives.
+func TestServerWithWhichThereIsNoHandshake(t *testing.T) {
+	c, err := opener(t).Open(within(t), driver.Target{
+		Hosts: []string{silent(t)}, Namespace: "ns", TLS: new(tls.Config), Logger: zap.NewNop(),
+	})
+	must(t, err)
+	for name, call := range map[string]func() error{
+		"open session": func() error { _, err := c.OpenSession(within(t), time.Second); return err },
+		"list":         func() error { _, err := c.List(within(t), "d"); return err },
+	} {
+		err := call()
+		wantIs(t, err, driver.ErrUnavailable)
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "deadline") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must(t, c.Close())
 }
 
 // A server that does not answer costs an attempt and not the session.

@@ -172,7 +172,7 @@ func (s *session) startFarewell(partings *sync.WaitGroup) {
 			ctx, cancel := context.WithTimeout(s.conn.ctx, s.ttl)
 			defer cancel()
 			if err := s.link.farewell(ctx); err != nil {
-				s.farewell = fmt.Errorf("the store has not confirmed it: %w", err)
+				s.farewell = fmt.Errorf("the store has not confirmed it: %w", notOfACtx(err))
 			}
 			close(s.said)
 		})
