@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // heldKey finds the entry that a context was handed out for. The client and
@@ -63,29 +64,45 @@ func (q *Queue) Entered(ctx context.Context) *Entry {
 // one on this queue and it was not released. It returns nil and no error where
 // there is nothing to re-enter. If the entry was lost, whoever runs under ctx
 // must not go on: the error Is coord.ErrNotHeld.
-func (q *Queue) Reenter(ctx context.Context) (*Entry, *coord.Hold, error) {
-	e := q.Entered(ctx)
-	if e == nil {
-		return nil, nil, nil
+//
+// refuse, which may be nil, is asked about the entry before, and its error is what
+// Reenter returns. It goes by what does not change while the entry stands: when it is
+// traded in this moment, it is asked about the other.
+func (q *Queue) Reenter(ctx context.Context, refuse func(*Entry) error) (*Entry, *coord.Hold, error) {
+	for e := q.Entered(ctx); e != nil; {
+		if ctx.Err() != nil { // this hold of the entry has ended, if others have not
+			return nil, nil, q.fail("re-enter", q.ended(ctx, e))
+		}
+		if refuse != nil {
+			if err := refuse(e); err != nil {
+				return nil, nil, err
+			}
+		}
+		h, err := e.Hold(ctx)
+		if err == nil {
+			return e, h, nil
+		}
+		now := q.Entered(ctx)
+		if now == nil || now == e {
+			return nil, nil, q.fail("re-enter", err)
+		}
+		e = now
 	}
-	if ctx.Err() != nil { // this hold of the entry has ended, if others have not
-		return nil, nil, q.fail("re-enter", Ended(ctx))
-	}
-	h, err := e.Hold(ctx)
-	if err != nil {
-		return nil, nil, q.fail("re-enter", err)
-	}
-	return e, h, nil
+	return nil, nil, nil
 }
 
-// Ended says why a ctx has ended that was handed out for an entry of the line in
-// question: the error Is ctx's, and the cause, which is the hold's end or the
-// caller's own.
-func Ended(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != ctx.Err() {
+// ended says why a ctx has ended that was handed out for e. If e was lost, or it is the
+// end of a hold of this line, the error Is that as well. Else the cause may be the loss
+// of another line's, which is no loss of e.
+func (q *Queue) ended(ctx context.Context, e *Entry) error {
+	if lost := e.over(); lost != nil {
+		return fmt.Errorf("%w: %w", ctx.Err(), notHeld(lost))
+	}
+	cause := context.Cause(ctx)
+	if of, ok := cause.(*coord.Error); ok && of.Op == q.what {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}
-	return ctx.Err()
+	return driver.ContextError(ctx)
 }
 
 // Release ends h, and leaves the line with the last hold of the entry. It is

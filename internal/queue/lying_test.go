@@ -13,7 +13,7 @@ import (
 	"github.com/coordkit/coordkit/internal/queue"
 )
 
-// A driver that says of a node that stands that it is gone is not asked again and
+// A driver that says of another's node, which stands, that it is gone is not asked again and
 // again without a pause.
 func TestRevokeOnLyingDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -47,4 +47,9 @@ func (c lyingConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.S
 
 type lyingSession struct{ driver.Session }
 
-func (lyingSession) WaitDelete(context.Context, driver.Node) error { return nil }
+func (s lyingSession) WaitDelete(ctx context.Context, n driver.Node) error {
+	if n.Session == s.ID() {
+		return s.Session.WaitDelete(ctx, n)
+	}
+	return nil
+}

@@ -66,6 +66,9 @@ func (e *Entry) outlast(ctx context.Context, target driver.Node, token uint64) e
 	defer cancel()
 	stop := context.AfterFunc(e.session.Context(), cancel) // for looks, which need no session
 	defer stop()
+	e.guardAmong(&e.roster.waiting) // a request that is gone is one that nobody hears
+	e.wakeWith(cancel)
+	defer e.wakeWith(nil)
 	for {
 		err := e.session.Driver().WaitDelete(wait, target)
 		if _, err = e.outlived(ctx, Verdict{}, err); err != nil {

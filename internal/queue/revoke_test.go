@@ -9,6 +9,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/internal/recipetest"
 )
 
 func (c *client) revoking(ctx context.Context, token uint64, reason string) func() (error, bool) {
@@ -87,6 +88,23 @@ func TestRevokeIsWithdrawn(t *testing.T) {
 		w.Is(b.Revoke(w.Ctx, h.Token(), strings.Repeat("x", 1025)), coord.ErrInvalid)
 		w.Is(e.Release(w.Ctx, h), nil)
 		w.Is(b.Revoke(w.Ctx, h.Token(), "gone"), nil)
+	})
+}
+
+// A request that somebody has removed is one that nobody hears: who asked is told.
+func TestRevocationThatWasRemoved(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		e, h := a.acquire(queue.Request{})
+		asking := b.revoking(w.Ctx, h.Token(), "soon")
+		w.Store.RemoveDir(recipetest.Namespace, "line-revoke:l")
+		time.Sleep(2 * ttl)
+		err, over := asking()
+		if !over {
+			t.Fatal("who asked waits on")
+		}
+		w.Is(err, coord.ErrRemoved)
+		w.Is(e.Release(w.Ctx, h), nil)
 	})
 }
 

@@ -2,6 +2,8 @@ package queue_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/coordkit/coordkit/coord"
@@ -101,6 +103,41 @@ func TestTradeOvertaken(t *testing.T) {
 				if c.left == 1 && h.Err() != nil {
 					t.Errorf("the hold has ended: %v", h.Err())
 				}
+			})
+		})
+	}
+}
+
+// An entry that is traded while it is entered again is not what is entered: that is what
+// stands in for it, or nothing, if it may not be.
+func TestReenterWhatIsBeingTraded(t *testing.T) {
+	for name, no := range map[string]error{"entered": nil, "refused": errors.New("no")} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a := w.client()
+				e, h := a.acquire(queue.Request{Kind: "w"})
+				var standIn *queue.Entry
+				var asked []string
+				got, again, err := a.Reenter(context.WithoutCancel(h.Context()), func(of *queue.Entry) (err error) {
+					asked = append(asked, queue.Kind(of.Node()))
+					if of == e {
+						standIn, h, err = e.Trade(w.Ctx, h, queue.Request{Kind: "d"})
+						return err
+					}
+					return no
+				})
+				if !slices.Equal(asked, []string{"w", "d"}) {
+					t.Errorf("it was asked about %v; want both", asked)
+				}
+				if no != nil {
+					w.Is(err, no)
+				} else if w.Is(err, nil); got != standIn || again.Token() != h.Token() {
+					t.Errorf("entered %v with token %d; want %v, %d", got.Node(), again.Token(), standIn.Node(), h.Token())
+				} else {
+					w.Is(got.Release(w.Ctx, again), nil)
+				}
+				w.Is(standIn.Release(w.Ctx, h), nil)
+				w.Nodes(0)
 			})
 		})
 	}

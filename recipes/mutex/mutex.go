@@ -49,7 +49,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 
 func (m *Mutex) acquire(ctx context.Context,
 	join func(context.Context, queue.Request) (*queue.Entry, error)) (*Held, error) {
-	if e, h, err := m.queue.Reenter(ctx); e != nil || err != nil {
+	if e, h, err := m.queue.Reenter(ctx, nil); e != nil || err != nil {
 		return held(e, h, err)
 	}
 	e, err := join(ctx, queue.Request{})

@@ -198,3 +198,24 @@ func TestALossIsOfOneLock(t *testing.T) {
 		w.Is(err, coord.ErrRemoved)
 	})
 }
+
+// The context of a lock that was lost says nothing about the one around it.
+func TestALossWithinIsNotThatOfTheLockAround(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.client()
+		around := mutex.New(a.Client, "around")
+		outer, err := around.Lock(w.Ctx)
+		w.OK(err)
+		inner, err := a.mutex().Lock(outer.Context())
+		w.OK(err)
+		w.Remove(w.Line()[0].Key)
+		<-inner.Done()
+		_, err = around.Lock(inner.Context())
+		w.Is(err, context.Canceled)
+		w.Says(err, coord.ErrRemoved.Error())
+		if coord.Lost(err) || outer.Err() != nil {
+			t.Errorf("to lock under the context of a lost lock: %v; the lock around it: %v", err, outer.Err())
+		}
+		w.OK(outer.Unlock(w.Ctx))
+	})
+}

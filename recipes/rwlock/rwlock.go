@@ -74,7 +74,7 @@ func (l *RWLock) TryLock(ctx context.Context) (*WriteHeld, error) {
 }
 
 func (l *RWLock) read(ctx context.Context, join join) (*ReadHeld, error) {
-	e, h, err := l.hold(ctx, join, reader)
+	e, h, err := l.hold(ctx, join, reader, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +82,7 @@ func (l *RWLock) read(ctx context.Context, join join) (*ReadHeld, error) {
 }
 
 func (l *RWLock) write(ctx context.Context, join join) (*WriteHeld, error) {
-	if e := l.queue.Entered(ctx); e != nil && queue.Kind(e.Node()) != writer {
-		return nil, l.noUpgrade(ctx, e)
-	}
-	e, h, err := l.hold(ctx, join, writer)
+	e, h, err := l.hold(ctx, join, writer, l.noUpgrade)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +90,9 @@ func (l *RWLock) write(ctx context.Context, join join) (*WriteHeld, error) {
 }
 
 // hold re-enters, or joins the line.
-func (l *RWLock) hold(ctx context.Context, join join, kind string) (*queue.Entry, *coord.Hold, error) {
-	if e, h, err := l.queue.Reenter(ctx); e != nil || err != nil {
+func (l *RWLock) hold(ctx context.Context, join join, kind string,
+	refuse func(*queue.Entry) error) (*queue.Entry, *coord.Hold, error) {
+	if e, h, err := l.queue.Reenter(ctx, refuse); e != nil || err != nil {
 		return e, h, err
 	}
 	e, err := join(ctx, queue.Request{Kind: kind})
@@ -107,14 +105,14 @@ func (l *RWLock) hold(ctx context.Context, join join, kind string) (*queue.Entry
 
 // noUpgrade refuses to make a writer of a reader. Of one who does not even read
 // any more it says that.
-func (l *RWLock) noUpgrade(ctx context.Context, e *queue.Entry) error {
-	why := ErrUpgrade
-	if ctx.Err() != nil {
-		why = queue.Ended(ctx)
-	} else if lost := e.Err(); lost != nil {
+func (l *RWLock) noUpgrade(e *queue.Entry) error {
+	if queue.Kind(e.Node()) == writer {
+		return nil
+	}
+	if lost := e.Err(); lost != nil {
 		return lost
 	}
-	return fmt.Errorf("coordkit: acquire rwlock %.64q: %w", l.name, why)
+	return fmt.Errorf("coordkit: acquire rwlock %.64q: %w", l.name, ErrUpgrade)
 }
 
 // RDo runs fn while holding the lock to read and unlocks it afterwards, also
