@@ -57,7 +57,8 @@
 //	whether a node is the first        a list, which serves the call of List that often
 //	                                   follows; in a long line in which the session has
 //	                                   several nodes, 1 for those few that were ahead
-//	open or close a session            1
+//	open a session                     1
+//	close a session                    2
 //	wait                               1 for each 7 s, shared
 //	wait for any of several nodes      likewise, and 1 read in the end, which serves the
 //	                                   list that often follows; none for one's own

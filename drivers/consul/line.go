@@ -41,7 +41,7 @@ type wait struct {
 
 type outcome struct {
 	index int
-	first bool // none of the nodes before that one was seen to be gone with it
+	first bool // the nodes before that one were seen to be there without it
 	ours  bool // this process has deleted it
 	err   error
 }
@@ -243,24 +243,38 @@ func (s *spot) see(kv *api.KVPair, a answer) (doubt bool) {
 	return doubt
 }
 
-// seeAll takes all keys of the directory. What goes at one time is seen at one
-// time here, so a wait is told of the first of its nodes.
+// seeAll takes all keys of the directory. It reports whether a consistent answer is
+// needed.
 func (l *line) seeAll(kvs map[string]*api.KVPair, a answer) (doubt bool) {
 	for w := range l.waits {
-		for _, t := range w.targets {
-			v := t.judge(kvs[t.key], a)
-			if v == gone {
-				w.tell(outcome{index: t.index, first: true})
-				break
-			}
-			doubt = doubt || v == unsure && !w.told
+		doubt = w.see(kvs, a) || doubt
+	}
+	return doubt
+}
+
+// see takes all keys of the directory. What goes at one time is seen at one time
+// here, so a wait is told of the first of its nodes, if those before it are seen to be
+// there. That they are not known to be gone is not enough: a prefix that is deleted by
+// a shorter one leaves no tombstone of its own, so the answer may be of an index before
+// they came.
+func (w *wait) see(kvs map[string]*api.KVPair, a answer) (doubt bool) {
+	shown := true
+	for _, t := range w.targets {
+		kv := kvs[t.key]
+		v := t.judge(kv, a)
+		if v == gone {
+			w.tell(outcome{index: t.index, first: shown})
+			break
 		}
+		doubt = doubt || v == unsure && !w.told
+		shown = shown && kv != nil && kv.CreateIndex == t.token
 	}
 	return doubt
 }
 
 // removed tells those who wait for a node, or an earlier one of its name, that
-// it was removed by this process, alone.
+// it was removed by this process: or somebody has done so before, and it may not have
+// been the only one.
 func (l *line) removed(n driver.Node) {
 	s := l.spots[n.Key]
 	if s == nil {
@@ -268,7 +282,7 @@ func (l *line) removed(n driver.Node) {
 	}
 	for _, t := range s.targets {
 		if t.token <= n.Token {
-			t.wait.tell(outcome{index: t.index, first: true, ours: true})
+			t.wait.tell(outcome{index: t.index, ours: true})
 		}
 	}
 }

@@ -105,6 +105,14 @@ func TestLineTellsOfTheFirst(t *testing.T) {
 	l.seeAll(map[string]*api.KVPair{a.Key: entryFor(a, 100, 100), b.Key: entryFor(b, 50, 50)}, answer{at: 300, asked: 11})
 	wantTold(t, "the last is gone", w, 2)
 
+	// An answer of before it came says nothing of the first, and so not that the other
+	// is the first that is gone.
+	l, w = lineOf(a, b)
+	l.seeAll(nil, answer{at: 60, asked: 11})
+	if o := <-w.result; o.index != 1 || o.first || o.err != nil {
+		t.Errorf("told %+v; want index 1, and not that it is the first", o)
+	}
+
 	l, w = lineOf(a, b, c)
 	l.removed(b)
 	wantTold(t, "removed by this process", w, 1)

@@ -382,3 +382,13 @@ func TestEndedRequestIsNotSent(t *testing.T) {
 		t.Errorf("%d connections", n)
 	}
 }
+
+// Who cannot be reached in the driver's own time is not the caller's impatience.
+func TestDialThatTakesTooLong(t *testing.T) {
+	wire := newTransport(nil, time.Nanosecond, true)
+	defer wire.close()
+	_, err := wire.dial(within(t), "tcp", "127.0.0.1:1")
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("the error is %v; want one of a time-out that is not the ctx's", err)
+	}
+}

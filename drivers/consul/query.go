@@ -172,14 +172,8 @@ type broad struct {
 // remind tells a wait what the last answer said: the next one comes only when
 // there is news.
 func (b *broad) remind(w *wait) {
-	if b.seen == nil {
-		return
-	}
-	for _, t := range w.targets {
-		if t.judge(b.seen[t.key], b.last) == gone {
-			w.tell(outcome{index: t.index, first: true})
-			return
-		}
+	if b.seen != nil {
+		w.see(b.seen, b.last) // in doubt it is the next answer that counts
 	}
 }
 

@@ -162,6 +162,8 @@ func (t *transport) dial(ctx context.Context, network, addr string) (*tcp, error
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded): // the dialer's own, which must not pass for ctx's
+		return nil, errors.New(err.Error())
 	case err != nil:
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +88,9 @@ func TestSecondInLine(t *testing.T) {
 	s, owner := f.open(time.Minute), f.open(time.Minute)
 	queue := func() (ahead, own driver.Node, told <-chan int) {
 		t.Helper()
+		before := f.create(owner, "d", "1")
 		ahead = f.create(owner, "d", "0")
+		must(t, owner.Delete(within(t), before))
 		own, all, err := s.CreateList(within(t), "d", "0", nil)
 		must(t, err)
 		if len(all) != 2 {
@@ -132,6 +135,13 @@ func TestSecondInLine(t *testing.T) {
 	_, err = f.admin.KV().DeleteTree(f.dir("d"), nil)
 	must(t, err)
 	wantTold("both are gone", told, 0)
+
+	// By a prefix that is shorter than the directory's, in which there is nothing to
+	// tell by then of when that was.
+	_, _, told = queue()
+	_, err = f.admin.KV().DeleteTree(strings.TrimSuffix(f.dir("d"), "/"), nil)
+	must(t, err)
+	wantTold("both are gone by another prefix", told, 0)
 
 	// When the line grows long the wait goes on in the usual way.
 	ahead, own, told = queue()
