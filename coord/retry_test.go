@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver/lease"
 	"github.com/coordkit/coordkit/drivers/mem"
 )
 
@@ -31,7 +32,7 @@ func TestWhoRetriesHowLong(t *testing.T) {
 		from, to time.Duration
 	}{
 		"client":            {byClient, nil, coord.ErrUnavailable, ttl, ttl + time.Second},
-		"session, lost":     {bySession, nil, coord.ErrSessionLost, long - time.Second, long},
+		"session, lost":     {bySession, nil, coord.ErrSessionLost, long - lease.Margin(long), long},
 		"session, closed":   {bySession, func(s *coord.Session, _ context.CancelFunc) { _ = s.Close(unsaid) }, coord.ErrClosed, 2 * ttl, 2 * ttl},
 		"session, canceled": {bySession, func(_ *coord.Session, cancel context.CancelFunc) { cancel() }, context.Canceled, 2 * ttl, 2 * ttl},
 	} {
