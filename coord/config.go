@@ -43,8 +43,9 @@ type Config struct {
 	// what cannot be granted is refused and not rounded.
 	SessionTTL Duration `json:"session_ttl,omitempty" yaml:"session_ttl,omitempty"`
 
-	// Require names capabilities without which Open fails, as "shared" to
-	// keep a program that runs on many machines off an embedded store.
+	// Require names capabilities without which Open fails, such as "shared" to
+	// keep a program that runs on many machines off an embedded store. Those of
+	// the URL are required as well as these.
 	Require Caps `json:"require,omitempty" yaml:"require,omitempty"`
 
 	// TLS turns TLS on, with the system's certificate authorities. It is
@@ -70,8 +71,9 @@ type Config struct {
 	Owner Owner `json:"owner,omitzero" yaml:"owner,omitempty"`
 
 	// Logger receives what an operator may want to know: sessions opened and
-	// lost, and what election.Run and Semaphore.SetLimit do in the background, at
-	// info and warn, retries at debug. The default is silence.
+	// lost, what election.Run and Semaphore.SetLimit do in the background, missing
+	// rights and certificates, at info and warn, retries at debug. The default is
+	// silence.
 	Logger *zap.Logger `json:"-" yaml:"-"`
 
 	// Mux finds the driver for the scheme. The default is driver.DefaultMux,

@@ -193,6 +193,21 @@ func TestURLGoesBeforeTheRest(t *testing.T) {
 	}
 }
 
+// What the program requires the URL cannot waive.
+func TestURLRequiresMore(t *testing.T) {
+	for query, want := range map[string][]string{"require=": {"shared"}, "require=durable": {"shared", "durable"}} {
+		c, err := coord.Config{URL: "mem://shop?" + query, Require: coord.CapShared}.Open(t.Context())
+		if !errors.Is(err, coord.ErrUnsupported) {
+			t.Fatalf("%s: %v, %v; want an error that Is ErrUnsupported", query, c, err)
+		}
+		for _, name := range want {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v; want %s in it", query, err, name)
+			}
+		}
+	}
+}
+
 func TestConfigIsReadFromJSONAndYAMLAndTheEnvironment(t *testing.T) {
 	want := coord.Config{
 		URL: "full://a", Namespace: "x/y", SessionTTL: coord.Duration(90 * time.Second),

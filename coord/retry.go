@@ -20,12 +20,12 @@ const (
 )
 
 // Retry calls op until it succeeds, fails with an error that trying again does
-// not mend, ctx ends, or the client's TTL has passed since the first failure. That
-// bound is for who has nothing yet, and wants to be told in useful time that the store
-// is out of reach; what is done for a place in a line goes on for as long as its
-// session may live, by Session.Retry. It is for authors of recipes, and for calls that may be
-// repeated: all of a driver's may. But a wait that breaks twice in many hours needs a
-// loop of its own, as the bound would be over by then. The pauses between attempts
+// not mend, ctx ends, or the client's TTL has passed since the first failure. It is for
+// authors of recipes, and for calls that may be repeated: all of a driver's may. Use it
+// before there is a place in a line, to learn in useful time that the store is out of
+// reach; once there is one use Session.Retry, which goes on for as long as the session
+// may live. A wait that breaks twice in many hours needs a loop of its own, as the time
+// runs from the first failure. The pauses between attempts
 // grow and are random by half, so that clients that were cut off together do not come
 // back together.
 //

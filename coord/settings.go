@@ -43,7 +43,11 @@ var settings = []setting{
 		return nil
 	}, always},
 	{"require", func(c *Config) string { return c.Require.String() },
-		func(c *Config, v string) error { return c.Require.UnmarshalText([]byte(v)) }, always},
+		func(c *Config, v string) error { // the URL asks for more; what the program insists on stays
+			more, err := driver.ParseCaps(v)
+			c.Require |= more
+			return err
+		}, always},
 	{"tls", func(c *Config) string {
 		if !c.TLS {
 			return ""

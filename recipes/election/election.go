@@ -126,6 +126,9 @@ func (e *Election) Do(ctx context.Context, value []byte, fn func(ctx context.Con
 // if it was before. It is a request and nothing more: who does not listen, with
 // Leadership.Revoked, is not touched. The reason, of up to 1 KiB, is for the
 // listener. When ctx ends first the request is withdrawn.
+//
+// A waiter can listen once it holds. If nobody listens Revoke waits until ctx ends, so
+// give it a deadline.
 func (e *Election) Revoke(ctx context.Context, token uint64, reason string) error {
 	return e.queue.Revoke(ctx, token, reason)
 }

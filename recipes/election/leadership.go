@@ -56,8 +56,8 @@ func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
 // been lost before, the error Is coord.ErrNotHeld.
 //
 // Without a deadline it may take until the session's end, if the store is away: an
-// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. Of the hold's own
-// context, which has just ended, only the deadline counts.
+// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. If ctx is the
+// hold's own context, which has just ended, only its deadline counts.
 func (l *Leadership) Resign(ctx context.Context) error {
 	return l.entry.Release(ctx, l.Hold)
 }

@@ -5,7 +5,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer held.Unlock(context.WithoutCancel(ctx))
+//	defer held.Unlock(context.WithoutCancel(ctx)) // or with a deadline
 //	err = work(held.Context(), held.Token())
 //
 // Unlock releases also under a ctx that has ended, in the background. A program that

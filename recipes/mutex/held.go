@@ -31,8 +31,8 @@ func held(e *queue.Entry, h *coord.Hold, err error) (*Held, error) {
 // lock. If the lock had been lost before, the error Is coord.ErrNotHeld.
 //
 // Without a deadline it may take until the session's end, if the store is away: an
-// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. Of the hold's own
-// context, which has just ended, only the deadline counts.
+// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. If ctx is the hold's
+// own context, which has just ended, only its deadline counts.
 func (h *Held) Unlock(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }

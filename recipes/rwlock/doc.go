@@ -6,7 +6,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer held.Unlock(ctx)
+//	defer held.Unlock(context.WithoutCancel(ctx)) // or with a deadline
 //	err = read(held.Context())
 //
 // Readers and writers stand in one line, first come, first served, so neither

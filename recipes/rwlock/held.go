@@ -32,8 +32,8 @@ type WriteHeld struct {
 // lock. If the lock had been lost before, the error Is coord.ErrNotHeld.
 //
 // Without a deadline it may take until the session's end, if the store is away: an
-// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. Of the hold's own
-// context, which has just ended, only the deadline counts.
+// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. If ctx is the
+// hold's own context, which has just ended, only its deadline counts.
 func (h *ReadHeld) Unlock(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }
@@ -75,8 +75,8 @@ func (h *ReadHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return h.entry.Revoked(ctx, h.Hold)
 }
 
-// Revoked is as that of a ReadHeld. To become a reader is not enough for who
-// asks.
+// Revoked is as that of a ReadHeld. Downgrading is not what was asked for: the request
+// stands until the lock is released.
 func (h *WriteHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return h.entry.Revoked(ctx, h.Hold)
 }

@@ -5,7 +5,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer held.Release(ctx)
+//	defer held.Release(context.WithoutCancel(ctx)) // or with a deadline
 //	err = work(held.Context(), held.Token())
 //
 // One entry in the store stands for all permits of an Acquire, so it gets all of
@@ -79,6 +79,6 @@
 //
 // # No re-entry
 //
-// Each Acquire takes permits of its own, also under the context of a Held. Who
-// holds permits and waits for more may wait for itself.
+// Each Acquire takes permits of its own, also under the context of a Held. Whoever
+// holds permits and waits for more may wait for itself, for ever.
 package semaphore

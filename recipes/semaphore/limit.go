@@ -19,13 +19,11 @@ var ErrLimit = errors.New("limits differ")
 // LimitError says that the semaphore was given another limit in New than the
 // one that is in force among those in line. It Is ErrLimit.
 //
-// Who is first in line decides, and nobody can tell from outside whether that is
-// a holder or one that was refused itself and whose entry is being deleted in this
-// moment. So nobody comes in beyond the lowest limit of those ahead; and who does not
-// fit into that is refused although it agrees with the first in line, if the one with
-// the lower limit may be a holder, or waits. Where programs disagree, the one that is
-// right may be refused too, until the other one's entry has gone: the error always
-// says that two disagree, and not who is wrong.
+// The first in line decides, and nobody can tell from outside whether that is a
+// holder, or one that was refused itself and whose entry is being deleted in this
+// moment. So nobody comes in beyond the lowest limit of those ahead. While two programs
+// disagree either may get this error, also the one that is right, until the entries of
+// the other have gone: the error says that two disagree, and not who is wrong.
 type LimitError struct {
 	Name    string
 	Stated  int         // by this client

@@ -59,7 +59,8 @@ type Config struct {
 }
 
 // Margin is the part of a TTL that a lease is given up early: a tenth, at
-// least 20 ms, and at most a second or, of more than 50 s, a fiftieth. Clocks drift
+// least 20 ms (but no more than half the TTL), and at most a second or, of more than
+// 50 s, a fiftieth. Clocks drift
 // apart by parts in a thousand, and while they are set right by more; the rest is for
 // a busy machine to run its timers and to act on them.
 func Margin(ttl time.Duration) time.Duration {
