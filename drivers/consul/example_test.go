@@ -9,8 +9,10 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/consul"
+	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
 // The import registers the scheme and says what a URL may hold.
@@ -45,15 +47,17 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer conn.Close()
+	locks, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(15 * time.Second)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(ctx) // and conn
 
-	session, err := conn.OpenSession(ctx, 10*time.Second)
+	err = mutex.New(locks, "deploy").Do(ctx, func(ctx context.Context, token uint64) error {
+		fmt.Println("holds it with token", token)
+		return nil
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	node, err := session.Create(ctx, "mutex:deploy", "0", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(node.Key, node.Token)
 }

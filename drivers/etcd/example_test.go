@@ -8,8 +8,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/etcd"
+	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
 // The import registers the scheme and says what a URL may hold.
@@ -36,6 +38,7 @@ func ExampleNew() {
 		Endpoints:            []string{"10.0.0.1:2379", "10.0.0.2:2379", "10.0.0.3:2379"},
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
+		// And the DialOptions of the package's comment.
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -45,15 +48,17 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer conn.Close()
+	locks, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(15 * time.Second)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close(ctx) // and conn
 
-	session, err := conn.OpenSession(ctx, 10*time.Second)
+	err = mutex.New(locks, "deploy").Do(ctx, func(ctx context.Context, token uint64) error {
+		fmt.Println("holds it with token", token)
+		return nil
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	node, err := session.Create(ctx, "mutex:deploy", "0", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(node.Key, node.Token)
 }

@@ -106,3 +106,34 @@ func ExampleElection_Observe() {
 	// 10.0.0.1:8080 leads
 	// nobody leads any more
 }
+
+// A leader that steps down when it is asked to.
+func ExampleLeadership_Revoked() {
+	ctx := context.Background()
+	client, err := coord.Open(ctx, "mem://shop/orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+	e := election.New(client, "scheduler")
+	l, err := e.Campaign(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	asked := make(chan error, 1)
+	go func() { asked <- e.Revoke(ctx, l.Token(), "a new version is to lead") }() // from wherever
+
+	revocation, err := l.Revoked(l.Context()) // beside the leader's work
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("asked to go:", revocation.Reason)
+	if err := l.Resign(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("who asked is told:", <-asked)
+	// Output:
+	// asked to go: a new version is to lead
+	// who asked is told: <nil>
+}
