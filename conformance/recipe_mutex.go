@@ -67,7 +67,7 @@ func mutexRules() []Rule {
 func excludes(t *Trial, open func() *coord.Client, disturb func(round int)) {
 	const clients, goroutines, rounds = 3, 2, 5
 	var mu sync.Mutex
-	inside, count := 0, 0
+	inside, count := make(map[*mutex.Held]bool), 0
 	var all []<-chan struct{}
 	var opened []*coord.Client
 	for range clients { // all of them before disturb may be called
@@ -79,16 +79,20 @@ func excludes(t *Trial, open func() *coord.Client, disturb func(round int)) {
 				for range rounds {
 					held := t.lock(c)
 					mu.Lock()
-					if inside++; inside != 1 {
-						t.decide(Failed, fmt.Sprintf("%d hold the lock at once", inside))
+					for other := range inside {
+						if other.Err() == nil && held.Err() == nil {
+							t.decide(Failed, "two hold the lock at once")
+						}
 					}
+					inside[held] = true
 					count++
 					if disturb != nil {
 						disturb(count)
 					}
 					mu.Unlock()
+					t.pause() // in which another would come in
 					mu.Lock()
-					inside--
+					delete(inside, held)
 					mu.Unlock()
 					t.unlock(held)
 				}

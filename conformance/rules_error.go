@@ -114,9 +114,7 @@ func saysNoCause(t *Trial) {
 		}
 	}
 	t.stays(s, t.h.TTL/2)
-	if _, err := s.Create(t.ctx, dir, "later", nil); err != nil {
-		t.Fatalf("Create on the session: %v", err)
-	}
+	t.Create(s, dir, "later")
 }
 
 // effect is a call with a visible effect on the node (dir, "0").

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
+	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -32,6 +34,10 @@ func listRules() []Rule {
 			Cases: []Case{
 				{Name: "created after another", Check: listsOwnAndBefore},
 				{Name: "updated and deleted", Check: listsOwnChanges},
+				{Name: "created at the same time", Check: func(t *Trial) { listsWhoIsAhead(t, t.Session, 25) }},
+				{Name: "created at the same time over slow links", Needs: NeedLink, Check: func(t *Trial) {
+					listsWhoIsAhead(t, t.slowSession(), 10)
+				}},
 			},
 		},
 		{
@@ -177,6 +183,58 @@ func listsOwnAndBefore(t *Trial) {
 		for _, n := range []driver.Node{before, own} {
 			if _, ok := find(nodes, n); !ok {
 				t.Fatalf("after Create of %s, Session.List does not hold %s", show(own), show(n))
+			}
+		}
+	}
+}
+
+// slowSession opens every other session over a link that takes its time.
+func (t *Trial) slowSession() func() driver.Session {
+	opened := 0
+	return func() driver.Session {
+		if opened++; opened%2 == 0 {
+			return t.Session()
+		}
+		c, l := t.OpenLink()
+		s := t.SessionOn(c)
+		l.Delay(netfault.Both, t.h.TTL/32)
+		return s
+	}
+}
+
+// listsWhoIsAhead has two create at the same time, and each look at once at who is
+// ahead. Whoever is not in a list that holds a later node, and is in the store
+// nevertheless, was overlooked: two would hold.
+func listsWhoIsAhead(t *Trial, open func() driver.Session, rounds int) {
+	type look struct {
+		own   driver.Node
+		nodes []driver.Node
+	}
+	var mu sync.Mutex
+	var looks []look
+	var sessions []driver.Session
+	for range 2 { // whether Seq is the same to all is for O1
+		sessions = append(sessions, open())
+	}
+	var done []<-chan struct{}
+	for _, s := range sessions {
+		done = append(done, t.Go(func() {
+			for i := range rounds {
+				own := t.Create(s, dir, fmt.Sprint(i))
+				nodes := t.list(s, dir)
+				mu.Lock()
+				looks = append(looks, look{own, nodes})
+				mu.Unlock()
+			}
+		}))
+	}
+	t.join("creating and listing", done...)
+	mu.Lock()
+	defer mu.Unlock()
+	for _, l := range looks {
+		for _, other := range looks {
+			if _, ok := find(l.nodes, other.own); !ok && other.own.Seq <= l.own.Seq {
+				t.Fatalf("after Create of %s, Session.List does not hold %s, which was created before it", show(l.own), show(other.own))
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -275,7 +274,7 @@ func createsDuringClose(t *Trial) {
 	for i := range 20 {
 		s, id := t.SessionOn(c), fmt.Sprint(i)
 		done := t.Go(func() {
-			if _, err := s.Create(t.ctx, dir, id, nil); err != nil && !isOver(err) && !errors.Is(err, driver.ErrUncertain) {
+			if _, err := s.Create(t.ctx, dir, id, nil); err != nil && !isOver(err) && !driver.Transient(err) {
 				t.Fatalf("Create while the session is closed: %v", err)
 			}
 		})

@@ -29,6 +29,7 @@ func waitRules() []Rule {
 			Text: "WaitDelete returns nil for nothing else: no update, no other node, no broken watch.",
 			Cases: []Case{
 				{Name: "other changes", Check: waitsThroughChanges},
+				{Name: "just made", Needs: NeedLink, Check: waitsForTheNew},
 				{Name: "ctx ended", Check: givesUp},
 				{Name: "connections reset", Needs: NeedLink, Check: waitsThroughResets},
 				{Name: "link frozen", Needs: NeedLink, Check: waitsThroughFreezes},
@@ -229,6 +230,25 @@ func waitsThroughFreezes(t *Trial) {
 		t.Throughout(t.h.TTL/4, func() error { t.blocked(w, n, "the link was frozen"); return nil })
 		t.heal(l)
 		t.Throughout(t.h.TTL/4, func() error { t.blocked(w, n, "the link was healed"); return nil })
+	}
+}
+
+// waitsForTheNew waits for nodes that were made a moment before, while another wait has
+// the driver follow the directory already, by a link on which news takes its time: what
+// is not heard of yet is not gone.
+func waitsForTheNew(t *Trial) {
+	c, l := t.OpenLink()
+	waiter, owner := t.SessionOn(c), t.Session()
+	t.wait(waiter, t.Bystander(dir))
+	l.Delay(netfault.Down, t.h.TTL/32)
+	for i := range 8 {
+		n := t.Create(owner, dir, fmt.Sprint(i))
+		w := t.startWait(waiter, n)
+		t.Throughout(t.h.TTL/16, func() error { t.blocked(w, n, "it was made"); return nil })
+		t.Delete(owner, n)
+		if !ended(w.done) || w.err == nil {
+			t.returnsNil(w, n, "its deletion")
+		}
 	}
 }
 

@@ -66,6 +66,12 @@ func listSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "numbered-before-it-shows", Breaks: "L3",
+			Doc: "Seq is drawn in one step and the node shows in another, so that a later one may show first. " +
+				"(SQL's sequences and open transactions; INCR and then a write.)",
+			Apply: showLate,
+		},
+		{
 			Name: "own-writes-alone", Breaks: "L3",
 			Doc: "Session.List adds the session's own nodes to a replica's list, without those that were created before them.",
 			Apply: eachSession(func(s *session) {
@@ -247,6 +253,42 @@ func missing(instead func(c *conn, dir string) error) func(conformance.Harness) 
 	}
 }
 
+// showLate hides nodes whose creation has not been acknowledged, which takes some
+// longer than others.
+func showLate(h conformance.Harness) conformance.Harness {
+	var mu sync.Mutex
+	count := 0
+	hidden := make(map[string]int) // creations that have not ended, by namespace and key
+	h = relist(func(namespace string, nodes []driver.Node) []driver.Node {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.DeleteFunc(slices.Clone(nodes), func(n driver.Node) bool { return hidden[namespace+n.Key] > 0 })
+	})(h)
+	return onSession(h, func(s *session) {
+		s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+			n, err := s.Session.Create(ctx, dir, id, data)
+			if err != nil {
+				return n, err
+			}
+			mu.Lock()
+			count++
+			late, name := time.Duration(count%3)*s.TTL()/64, s.conn.namespace+n.Key
+			hidden[name]++
+			mu.Unlock()
+			timer := time.NewTimer(late)
+			defer timer.Stop()
+			select { // if both are ready, the creation has succeeded
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			mu.Lock()
+			hidden[name]--
+			mu.Unlock()
+			return n, nil
+		}
+	})
+}
+
 // stale keeps lists for a while.
 type stale struct {
 	mu   sync.Mutex
@@ -276,4 +318,11 @@ func (st *stale) list(ctx context.Context, dir string, fresh listFunc) ([]driver
 		st.mu.Unlock()
 	}
 	return nodes, err
+}
+
+// forget has the next list be a fresh one.
+func (st *stale) forget(dir string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	delete(st.kept, dir)
 }

@@ -60,6 +60,12 @@ func waitSabotages() []Sabotage {
 			Apply: wakeOnUpdate,
 		},
 		{
+			Name: "not-known-is-gone", Breaks: "W2",
+			Doc: "Who follows a directory already takes a node that it has not heard of for one that is gone. " +
+				"(Informers and caches; replicas that lag.)",
+			Apply: notKnownIsGone,
+		},
+		{
 			Name: "broken-watch-is-nil", Breaks: "W2",
 			Doc: "The closed channel of a broken watch passes for the deletion. (That of etcd's Observe surprised trillian#1387, kube-vip#1725.)",
 			Apply: eachSession(func(s *session) {
@@ -291,6 +297,33 @@ func wakeOnUpdate(h conformance.Harness) conformance.Harness {
 			case err := <-done:
 				return err
 			}
+		}
+	})
+}
+
+// notKnownIsGone keeps a picture of each directory that somebody waits in, and renews it
+// now and then.
+func notKnownIsGone(h conformance.Harness) conformance.Harness {
+	return onSession(h, func(s *session) {
+		var mu sync.Mutex
+		waits := make(map[string]int) // by directory
+		known := newStale()
+		s.wait = func(ctx context.Context, n driver.Node) error {
+			mu.Lock()
+			if waits[n.Dir]++; waits[n.Dir] == 1 {
+				known.forget(n.Dir)
+			}
+			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				waits[n.Dir]--
+				mu.Unlock()
+			}()
+			nodes, err := known.list(ctx, n.Dir, s.Session.List)
+			if _, ok := named(nodes, n.Key); err == nil && !ok {
+				return nil
+			}
+			return s.Session.WaitDelete(ctx, n)
 		}
 	})
 }
