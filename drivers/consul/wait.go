@@ -53,7 +53,9 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 	select {
 	case r := <-w.result:
 		if r.err == nil && r.index > 0 && !r.first {
-			r.index, r.err = s.first(ctx, o, nodes, r.index)
+			told := r.index
+			r.index, r.err = s.first(ctx, o, nodes, told)
+			r.ours = r.ours && r.index == told
 		}
 		if r.err == nil && nodes[r.index].Session == s.id {
 			s.dropped(nodes[r.index])

@@ -150,7 +150,7 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 				return err
 			}
 			if resp.Succeeded {
-				s.fence.saw(resp.Header.Revision)
+				s.fence.raised(resp.Header.Revision)
 				s.names.abandoned(slot)
 				return nil
 			}
@@ -172,7 +172,7 @@ func (s *session) raiseFence(ctx context.Context, o op, fence int64) error {
 	case err != nil:
 		return err
 	case resp.Succeeded:
-		s.fence.saw(resp.Header.Revision)
+		s.fence.raised(resp.Header.Revision)
 		return nil
 	default:
 		return s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())

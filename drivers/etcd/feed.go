@@ -83,14 +83,16 @@ func (f *feed) wanted(now time.Time, linger time.Duration) bool {
 // join adds a wait, or tells it at once if a deletion has already been seen. It
 // reports whether a read has to be made for it.
 func (f *feed) join(w *wait) (doubt bool) {
-	together := false // a read has told that a node is gone, and not whether one before it went, too
+	followed := true  // the watch would have told of those before
+	together := false // it is known that a node is gone, and not whether one before it went, too
 	for _, t := range w.targets {
 		gone := f.gone[t.key]
-		if gone > t.token && (t.index == 0 || gone <= f.told) {
+		if gone > t.token && (t.index == 0 || followed && gone <= f.told) {
 			w.tell(outcome{index: t.index})
 			return false
 		}
 		together = together || gone > t.token
+		followed = followed && t.seen >= f.since
 	}
 	w.feed = f
 	f.waiting++

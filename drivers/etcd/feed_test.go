@@ -216,6 +216,19 @@ func TestReadAheadOfTheWatch(t *testing.T) {
 	f.opened(1, 10)
 	f.note(ahead.Key, 20)
 	wantTold(t, joined(f, own, ahead), 1)
+
+	// Nor does what the watch tells since say anything of a time before it.
+	ahead, own = leased(1, 5, 8), leased(2, 6, 9)
+	f = testFeed()
+	first = joined(f, ahead)
+	f.opened(1, 13)
+	f.read(spanOf(ahead.Key), nil, 13)
+	wantTold(t, first, 0)
+	f.note(leased(3, 0, 0).Key, 14)
+	both = joined(f, own, ahead)
+	wantUntold(t, both)
+	f.read(f.span, nil, 14)
+	wantTold(t, both, 0)
 }
 
 // Nothing that was waited for before a watch broke is certain after it, unless

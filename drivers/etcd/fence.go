@@ -44,7 +44,7 @@ func (f *fence) pending(stood int64) {
 }
 
 // saw takes note of a position. Replies overtake each other, so an older one
-// does not count, with one exception: if the fence is gone, somebody has
+// does not count, with two exceptions: wentBack, and if the fence is gone, somebody has
 // deleted it, and it stands again where requests from the session's beginning
 // ask for it to stand. Then it has to be moved as well. What is unsettled stays so:
 // by the time of this reply the fence may stand again, made by another call.
@@ -56,6 +56,16 @@ func (f *fence) saw(stands int64) {
 		return
 	}
 	f.stood = max(f.stood, stands)
+}
+
+// raised takes note that the fence was moved to a position. It is the latest that the
+// store has given out, so what is unsettled beyond it is of the store's earlier life.
+func (f *fence) raised(to int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stood = max(f.stood, to); f.stood == to {
+		f.unsettled = min(f.unsettled, to-1)
+	}
 }
 
 // wentBack takes note that the fence stands before where it was believed to stand by

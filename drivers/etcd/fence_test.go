@@ -44,6 +44,19 @@ func TestFence(t *testing.T) {
 	f.pending(15)
 	f.wentBack(15, 8) // the store was restored
 	wantPosition(t, f, 8, true)
-	f.saw(9)
+	f.raised(9)
 	wantPosition(t, f, 9, false)
+	f.pending(15) // a reply to a request of before that was given up
+	wantPosition(t, f, 9, true)
+	f.raised(10)
+	wantPosition(t, f, 10, false)
+
+	f.pending(15)
+	f.saw(0) // in the backup there was no fence yet
+	f.raised(3)
+	wantPosition(t, f, 3, false)
+	f.saw(7)
+	f.pending(7)
+	f.raised(5) // overtaken
+	wantPosition(t, f, 7, true)
 }

@@ -58,11 +58,10 @@ type Config struct {
 	Interval time.Duration
 }
 
-// Margin is the part of a TTL that a lease is given up early: a tenth, at
-// least 20 ms (but no more than half the TTL), and at most a second or, of more than
-// 50 s, a fiftieth. Clocks drift
-// apart by parts in a thousand, and while they are set right by more; the rest is for
-// a busy machine to run its timers and to act on them.
+// Margin is the part of a TTL that a lease is given up early: a tenth, at least 20 ms
+// (but no more than half the TTL), and at most a second or, of more than 50 s, a
+// fiftieth. Clocks drift apart by parts in a thousand, and while they are set right by
+// more; the rest is for a busy machine to run its timers and to act on them.
 func Margin(ttl time.Duration) time.Duration {
 	return min(max(ttl/10, 20*time.Millisecond), max(time.Second, ttl/50), ttl/2)
 }
