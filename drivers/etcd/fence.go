@@ -58,13 +58,14 @@ func (f *fence) saw(stands int64) {
 	f.stood = max(f.stood, stands)
 }
 
-// raised takes note that the fence was moved to a position. It is the latest that the
-// store has given out, so what is unsettled beyond it is of the store's earlier life.
+// raised takes note that the fence was moved to a position. Nobody has asked for it
+// before this process knew of it, so what is unsettled there or beyond, if this is the
+// first news of it, is of the store's earlier life.
 func (f *fence) raised(to int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stood = max(f.stood, to); f.stood == to {
-		f.unsettled = min(f.unsettled, to-1)
+	if to > f.stood {
+		f.stood, f.unsettled = to, min(f.unsettled, to-1)
 	}
 }
 

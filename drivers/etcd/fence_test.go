@@ -59,4 +59,9 @@ func TestFence(t *testing.T) {
 	f.pending(7)
 	f.raised(5) // overtaken
 	wantPosition(t, f, 7, true)
+
+	f.saw(9) // where another call has moved it, whose own reply is late
+	f.pending(9)
+	f.raised(9)
+	wantPosition(t, f, 9, true)
 }

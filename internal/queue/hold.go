@@ -91,15 +91,15 @@ func (q *Queue) Reenter(ctx context.Context, refuse func(*Entry) error) (*Entry,
 	return nil, nil, nil
 }
 
-// ended says why a ctx has ended that was handed out for e. If e was lost, or it is the
-// end of a hold of this line, the error Is that as well. Else the cause may be the loss
-// of another line's, which is no loss of e.
+// ended says why a ctx has ended that was handed out for e. If e was lost, or the hold
+// behind ctx was released, the error Is that as well. Else the cause may be the loss of
+// another line's entry, which is no loss of e.
 func (q *Queue) ended(ctx context.Context, e *Entry) error {
 	if lost := e.over(); lost != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), notHeld(lost))
 	}
 	cause := context.Cause(ctx)
-	if of, ok := cause.(*coord.Error); ok && of.Op == q.what {
+	if of, ok := cause.(*coord.Error); ok && of.Op == q.what && errors.Is(cause, coord.ErrReleased) {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}
 	return driver.ContextError(ctx)

@@ -3,11 +3,13 @@ package mutex_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
 
@@ -199,23 +201,29 @@ func TestALossIsOfOneLock(t *testing.T) {
 	})
 }
 
-// The context of a lock that was lost says nothing about the one around it.
+// The context of a lock that was lost says nothing about the one around it, also if
+// errors call both by the same beginning of their names.
 func TestALossWithinIsNotThatOfTheLockAround(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.client()
-		around := mutex.New(a.Client, "around")
-		outer, err := around.Lock(w.Ctx)
-		w.OK(err)
-		inner, err := a.mutex().Lock(outer.Context())
-		w.OK(err)
-		w.Remove(w.Line()[0].Key)
-		<-inner.Done()
-		_, err = around.Lock(inner.Context())
-		w.Is(err, context.Canceled)
-		w.Says(err, coord.ErrRemoved.Error())
-		if coord.Lost(err) || outer.Err() != nil {
-			t.Errorf("to lock under the context of a lost lock: %v; the lock around it: %v", err, outer.Err())
-		}
-		w.OK(outer.Unlock(w.Ctx))
-	})
+	long := strings.Repeat("n", 100)
+	for _, names := range [][2]string{{"around", "within"}, {long + " around", long + " within"}} {
+		bubble(t, func(w *world) {
+			a := w.client()
+			around, within := mutex.New(a.Client, names[0]), mutex.New(a.Client, names[1])
+			outer, err := around.Lock(w.Ctx)
+			w.OK(err)
+			inner, err := within.Lock(outer.Context())
+			w.OK(err)
+			dir, err := coord.Dir("mutex", names[1])
+			w.OK(err)
+			w.Store.RemoveDir(recipetest.Namespace, dir)
+			<-inner.Done()
+			_, err = around.Lock(inner.Context())
+			w.Is(err, context.Canceled)
+			w.Says(err, coord.ErrRemoved.Error())
+			if errors.Is(err, coord.ErrNotHeld) || outer.Err() != nil {
+				t.Errorf("to lock under the context of a lost lock: %v; the lock around it: %v", err, outer.Err())
+			}
+			w.OK(outer.Unlock(w.Ctx))
+		})
+	}
 }
