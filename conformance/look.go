@@ -201,6 +201,41 @@ func (t *Trial) briefly(call func(ctx context.Context) error) error {
 	return call(ctx)
 }
 
+// crowd does something n times, some at a time.
+func (t *Trial) crowd(n int, do func(i int)) {
+	const atOnce = 16
+	var done []<-chan struct{}
+	for first := range min(n, atOnce) {
+		done = append(done, t.Go(func() {
+			for i := first; i < n; i += atOnce {
+				do(i)
+			}
+		}))
+	}
+	t.join("one of many calls at a time", done...)
+}
+
+// timed is how long a call took, without what the process stood still meanwhile.
+func (t *Trial) timed(call func()) time.Duration {
+	start := time.Now()
+	call()
+	return time.Since(start) - t.pulse.lag(start)
+}
+
+// isPrompt wants a call that takes as long as it returns to take no longer than
+// promptly. A store may stand still for reasons of its machine's, so the call is slow
+// only if it is slow three times in a row.
+func (t *Trial) isPrompt(what string, call func() time.Duration) {
+	const tries = 3
+	var took time.Duration
+	for range tries {
+		if took = call(); took <= t.promptly() {
+			return
+		}
+	}
+	t.Fatalf("%s took %v with a working store, and was slow %d times in a row", what, took.Round(time.Millisecond), tries)
+}
+
 // join waits for goroutines of Go, and fails the trial if one does not end.
 func (t *Trial) join(what string, done ...<-chan struct{}) {
 	for _, d := range done {

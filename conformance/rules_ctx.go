@@ -21,9 +21,11 @@ var directions = []netfault.Direction{netfault.Up, netfault.Down, netfault.Both}
 func ctxRules() []Rule {
 	return []Rule{
 		{
-			ID:    "B1",
-			Text:  "Every call returns within 100 ms of its ctx ending, whatever the store or the link does.",
-			Cases: perDirection(prompt),
+			ID:   "B1",
+			Text: "Every call returns within 100 ms of its ctx ending, whatever the store or the link does.",
+			Cases: append(perDirection(prompt),
+				Case{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) { prompt(t, Link.Cut) }},
+			),
 		},
 		{
 			ID:   "B2",
@@ -85,6 +87,15 @@ func (t *Trial) methods(c driver.Conn, s driver.Session) []method {
 			_, _, err := f.CreateList(ctx, dir, "listed", nil)
 			return err
 		}})
+	}
+	if f, ok := driver.As[driver.NameLister](s); ok {
+		ms = append(ms,
+			method{"CreateNames", func(ctx context.Context) error {
+				_, _, err := f.CreateNames(ctx, dir, "named", nil)
+				return err
+			}},
+			method{"ListNames", func(ctx context.Context) error { _, err := f.ListNames(ctx, dir); return err }},
+		)
 	}
 	if f, ok := driver.As[driver.AnyWaiter](s); ok {
 		ms = append(ms, method{"WaitAny", func(ctx context.Context) error { _, err := f.WaitAny(ctx, nodes); return err }})

@@ -168,15 +168,22 @@ func (t *Trial) fewRun(name string, most int, after string) {
 // is made outside of the label.
 func closesFrozen(t *Trial) {
 	c, l := t.OpenLink()
-	var n driver.Node
+	var nodes []driver.Node
 	name := t.labeled("session", func() {
-		s := t.SessionOn(c)
-		n = t.Create(s, dir, "0")
-		t.Sees(n)
+		var s driver.Session
+		for range 5 { // which are not to be closed one after another
+			s = t.SessionOn(c)
+			nodes = append(nodes, t.Create(s, dir, "0"))
+		}
+		for _, n := range nodes {
+			t.Sees(n)
+		}
 		l.Freeze(netfault.Both)
 		_ = t.briefly(func(ctx context.Context) error { _, err := s.List(ctx, dir); return err })
 		t.closeConn(c)
 	})
 	t.noneRuns(name)
-	t.Eventually(t.h.Expiry, t.absent(n))
+	for _, n := range nodes {
+		t.Eventually(t.h.Expiry, t.absent(n))
+	}
 }

@@ -19,6 +19,7 @@ func listRules() []Rule {
 			Cases: append([]Case{
 				{Name: "neighbors", Check: listsOneDirectory},
 				{Name: "many nodes", Check: listsMany},
+				{Name: "much data", Check: listsMuch},
 			}, momentCases()...),
 		},
 		{
@@ -129,6 +130,20 @@ func listsMany(t *Trial) {
 	for i := range 150 {
 		want = append(want, t.Create(s, dir, fmt.Sprint(i)))
 	}
+	for who, list := range t.lists(s) {
+		t.Eventually(t.patience(), func() error { return t.holds(who, list(dir), want, nil) })
+	}
+}
+
+// listsMuch makes nodes with more data than a message of a store's protocol may have
+// by habit.
+func listsMuch(t *Trial) {
+	const nodes = 6 << 20 / driver.MaxData
+	s := t.Session()
+	want := make([]driver.Node, nodes)
+	t.crowd(nodes, func(i int) {
+		want[i] = t.Create(s, dir, fmt.Sprint(i), bytes.Repeat([]byte{byte(i), byte(i >> 8), '\n'}, driver.MaxData/3)...)
+	})
 	for who, list := range t.lists(s) {
 		t.Eventually(t.patience(), func() error { return t.holds(who, list(dir), want, nil) })
 	}

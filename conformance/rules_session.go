@@ -22,6 +22,7 @@ func sessionRules() []Rule {
 					})
 				}},
 				Case{Name: "opened by a late reply then frozen", Needs: NeedLink, Check: doneFirstAfterSlowOpening},
+				Case{Name: "two times to live", Needs: NeedLink, Check: doneFirstOfEach},
 				Case{Name: "closed over a link frozen down", Needs: NeedLink, Check: doneFirstAtClose},
 				Case{Name: "connection closed", Check: doneFirstAtConnClose},
 			),
@@ -78,6 +79,28 @@ func (t *Trial) doneBeforeGone(s driver.Session, n driver.Node) {
 		t.Fatalf("a third client sees the session's node gone after %v, and Done is still open (Err: %v)",
 			time.Since(start).Round(time.Millisecond), s.Err())
 	}
+}
+
+// doneFirstOfEach has two sessions of one connection, of which the second lives twice
+// as long as the first: each has a lease of its own.
+func doneFirstOfEach(t *Trial) {
+	c, l := t.OpenLink()
+	short := t.SessionOn(c)
+	var long driver.Session
+	t.insist(nil, "OpenSession", func() (err error) {
+		long, err = c.OpenSession(t.ctx, 2*t.h.TTL)
+		if errors.Is(err, driver.ErrInvalid) {
+			t.NotVerified("the store does not grant twice the harness's TTL: %v", err)
+		}
+		return err
+	})
+	n, m := t.Create(short, dir, "0"), t.Create(long, other, "1")
+	t.Sees(n)
+	t.Sees(m)
+	l.Freeze(netfault.Both)
+	t.join("looking at the nodes of one of two sessions",
+		t.Go(func() { t.doneBeforeGone(short, n) }),
+		t.Go(func() { t.doneBeforeGone(long, m) }))
 }
 
 // doneFirstAfterSlowOpening keeps the reply to the opening back for a quarter of
@@ -173,12 +196,11 @@ func (t *Trial) alive(s driver.Session, n driver.Node) {
 
 func survives(t *Trial) {
 	s := t.Session()
-	n, err := s.Create(t.ctx, dir, "0", nil)
-	if err != nil {
-		t.Fatalf("Create: %v", err)
-	}
+	nodes := t.everyKind(s)
 	t.stays(s, 4*t.h.TTL)
-	t.alive(s, n)
+	for _, n := range nodes {
+		t.alive(s, n)
+	}
 }
 
 // survivesFreezes stops the link for a quarter of the TTL, again and again.

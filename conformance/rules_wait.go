@@ -22,6 +22,7 @@ func waitRules() []Rule {
 				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: waitsForRemoval},
 				{Name: "directory removed", Needs: NeedRemoveDir, Check: waitsForDirRemoval},
 				{Name: "gone before", Check: waitsForGone},
+				{Name: "many at a time", Check: waitsForMany},
 			},
 		},
 		{
@@ -148,15 +149,38 @@ func waitsForGone(t *Trial) {
 	n := t.Create(owner, dir, "0")
 	t.Delete(owner, n)
 	for range 3 { // now the directory is empty, later it is not, and n's revision gets old
-		start := time.Now()
-		w := t.wait(waiter, n)
-		t.returnsNil(w, n, "it was gone before the wait")
-		if took := time.Since(start); took > t.promptly()+t.pulse.lag(start) {
-			t.Fatalf("WaitDelete of a node that was gone before took %v", took)
-		}
+		t.isPrompt("WaitDelete of a node that was gone before", func() time.Duration {
+			return t.timed(func() { t.returnsNil(t.startWait(waiter, n), n, "it was gone before the wait") })
+		})
 		for i := range 10 {
 			t.Create(owner, dir, fmt.Sprint(i+1))
 		}
+	}
+}
+
+// waitsForMany has a session wait for more nodes, in more directories, than it has
+// connections, or than a store lets one of them ask about at a time.
+func waitsForMany(t *Trial) {
+	const dirs, each = 16, 8
+	owner, waiter := t.Session(), t.Session()
+	nodes := make([]driver.Node, dirs*each)
+	t.crowd(len(nodes), func(i int) {
+		nodes[i] = t.Create(owner, fmt.Sprint(dir, i%dirs), fmt.Sprint(i/dirs))
+	})
+	var waits []*waiting
+	for _, n := range nodes {
+		waits = append(waits, t.startWait(waiter, n))
+	}
+	t.probe(waiter, owner, "probe")
+	for i := range nodes {
+		t.blocked(waits[i], nodes[i], "many others were waited for")
+	}
+	last := len(nodes) - 1 // is not to wait for its turn
+	t.Delete(owner, nodes[last])
+	t.returnsNil(waits[last], nodes[last], "its deletion, while many others were waited for")
+	t.crowd(last, func(i int) { t.Delete(owner, nodes[i]) })
+	for i, w := range waits {
+		t.returnsNil(w, nodes[i], "it was deleted, as were all of many that were waited for")
 	}
 }
 

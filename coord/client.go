@@ -82,6 +82,7 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 // A lost session is never revived: what was held on it stays lost, and only
 // what is acquired later uses the new one.
 func (c *Client) Session(ctx context.Context) (*Session, error) {
+	began := time.Now()
 	if err := c.takeTurn(ctx); err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 	if c.shared != nil && c.shared.Err() == nil {
 		return c.shared, nil
 	}
-	s, err := c.NewSession(ctx, c.ttl)
+	s, err := c.newSession(ctx, c.ttl, c.ttl-time.Since(began)) // what another has tried in vain counts
 	if err != nil {
 		return nil, err
 	}
@@ -128,13 +129,19 @@ func (c *Client) NewSession(ctx context.Context, ttl time.Duration) (*Session, e
 	if ttl == 0 {
 		ttl = c.ttl
 	}
+	return c.newSession(ctx, ttl, c.ttl)
+}
+
+// newSession is NewSession that gives up when patience has passed since its first
+// attempt failed.
+func (c *Client) newSession(ctx context.Context, ttl, patience time.Duration) (*Session, error) {
 	if err := c.open(); err != nil {
 		return nil, err
 	}
 	// An attempt that could not reach the store is made again: the stores
 	// elect leaders and fail over in less time than callers are ready to wait.
 	var ds driver.Session
-	err := c.Retry(ctx, func(ctx context.Context) (err error) {
+	err := c.retryFor(ctx, patience, func(ctx context.Context) (err error) {
 		if err := c.open(); err != nil {
 			return err
 		}
@@ -194,8 +201,13 @@ func (c *Client) List(ctx context.Context, dir string) ([]driver.Node, error) {
 	return nodes, err
 }
 
-// Owner is who this client says it is to those who list a queue.
-func (c *Client) Owner() Owner { return c.owner }
+// Owner is who this client says it is to those who list a queue. The caller may change
+// what it is given.
+func (c *Client) Owner() Owner {
+	o := c.owner
+	o.Labels = maps.Clone(o.Labels)
+	return o
+}
 
 // Caps says which optional capabilities the store has.
 func (c *Client) Caps() driver.Caps { return c.conn.Caps() }

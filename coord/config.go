@@ -27,9 +27,9 @@ const (
 // its tags, and from the environment by FromEnv.
 //
 // Most settings can stand in the URL's query as well, by the same names, as
-// "etcd://db1,db2/myapp?session_ttl=10s&tls_ca=/etc/ca.pem". What the URL says
-// goes before what is set here: a program sets its defaults in Config and takes
-// the URL from whoever runs it.
+// "etcd://db1,db2/myapp?session_ttl=10s&tls_ca=/etc/ca.pem". A setting in the URL
+// overrides the field here, except Require, where both apply: a program sets its
+// defaults in Config and takes the URL from whoever runs it.
 type Config struct {
 	// URL is scheme://[user@]host[:port][,host[:port]…]/[namespace][?parameter=value&…].
 	URL string `json:"url" yaml:"url"`
@@ -38,14 +38,13 @@ type Config struct {
 	// path; segments are separated by slashes.
 	Namespace string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
 
-	// SessionTTL is how long the store keeps a client's entries, at least, after it
-	// fell silent. The default is DefaultSessionTTL. Stores grant different ranges;
+	// SessionTTL is the least time for which the store keeps a client's entries after
+	// it last heard of the client. The default is DefaultSessionTTL. Stores grant different ranges;
 	// what cannot be granted is refused and not rounded.
 	SessionTTL Duration `json:"session_ttl,omitempty" yaml:"session_ttl,omitempty"`
 
 	// Require names capabilities without which Open fails, such as "shared" to
-	// keep a program that runs on many machines off an embedded store. Those of
-	// the URL are required as well as these.
+	// keep a program that runs on many machines off an embedded store.
 	Require Caps `json:"require,omitempty" yaml:"require,omitempty"`
 
 	// TLS turns TLS on, with the system's certificate authorities. It is
@@ -70,10 +69,11 @@ type Config struct {
 	// Owner is shown to those who list a queue. Host and PID are filled in.
 	Owner Owner `json:"owner,omitzero" yaml:"owner,omitempty"`
 
-	// Logger receives what an operator may want to know: sessions opened and
-	// lost, what election.Run and Semaphore.SetLimit do in the background, missing
-	// rights and certificates, at info and warn, retries at debug. The default is
-	// silence.
+	// Logger receives what an operator may want to know: sessions opened and lost,
+	// entries that somebody removed from the store, what election.Run and
+	// Semaphore.SetLimit do in the background, certificates that cannot be read, at
+	// info and warn, retries at debug. What a call returns as an error is not logged as
+	// well. The default is silence.
 	Logger *zap.Logger `json:"-" yaml:"-"`
 
 	// Mux finds the driver for the scheme. The default is driver.DefaultMux,

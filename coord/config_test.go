@@ -59,6 +59,7 @@ func TestURLReachesTheDriver(t *testing.T) {
 		{"FULL://a:1", "a:1", "coordkit"},
 		{"full://a:1,b,c:3/x", "a:1 b:2379 c:3", "x"},
 		{"full://[::1]:7,[fe80::1%eth0]/n", "[::1]:7 [fe80::1%eth0]:2379", "n"},
+		{"full://[fe80::1%25eth0]:1/n", "[fe80::1%eth0]:1", "n"},
 		{"full://my_host.example-1.com/a/b/", "my_host.example-1.com:2379", "a/b"},
 		{"full://a/sp%20ace/ünï", "a:2379", "sp%20ace/%C3%BCn%C3%AF"},
 		{"full://a/../.x", "a:2379", "%2E./%2Ex"},
@@ -130,6 +131,11 @@ func TestWrongConfigurationIsExplained(t *testing.T) {
 		{"password in many pieces", coord.Config{URL: "full://u:1234/hunter2//d@a/"}, []string{"percent-encoded"}},
 		{"username without password", coord.Config{URL: "full://u@a"}, []string{"no password", "password_file"}},
 		{"TTL zero in the URL", coord.Config{URL: "full://a?session_ttl=0s"}, []string{"session_ttl", `"0s"`, "positive"}},
+		{"password with a question mark", coord.Config{URL: "full://u:2024?hunter2@a/"}, []string{"an @", "session_ttl"}},
+		{"password of two parameters", coord.Config{URL: "full://u:2024?hun&ter2@a/"}, []string{"an @", "session_ttl"}},
+		{"password for a local store", coord.Config{URL: "local://u:hunter2?x@a"}, []string{"local takes one name"}},
+		{"two passwords in the URL", coord.Config{URL: "full://u@a?password_env=X&password_file=y"}, []string{"password_file and password_env"}},
+		{"TLS off in the URL alone", coord.Config{URL: "full://a?tls=false", TLSServerName: "db"}, []string{"tls is false", "tls_server_name"}},
 		{"password with a colon", coord.Config{URL: "full://u:hunter2:@a:x"}, []string{"password"}},
 	}
 	t.Setenv("PROBE_SECRET", "hunter2")
@@ -165,6 +171,21 @@ func TestCredentialsReachTheDriverAndNoLog(t *testing.T) {
 	text, err := json.Marshal(p.got.Password)
 	if err != nil || strings.Contains(p.got.Password.String()+p.got.Password.GoString()+string(text), "hunter") {
 		t.Errorf("the password shows itself: %s %#v %s", p.got.Password, p.got.Password, text)
+	}
+}
+
+// Who runs a program says in the URL where a secret is, wherever the program would look.
+func TestPlaceOfASecretInTheURLGoesFirst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	write(t, file, "hunter2\n")
+	t.Setenv("PROBE_TOKEN", "s3cret")
+	p := newProbe()
+	err := p.open(coord.Config{URL: "full://u@a?token_env=PROBE_TOKEN&password_file=" + file, PasswordEnv: "NO_SUCH_VARIABLE", TokenFile: "/no/token"})
+	if !errors.Is(err, errProbe) {
+		t.Fatal(err)
+	}
+	if string(p.got.Password) != "hunter2" || string(p.got.Token) != "s3cret" {
+		t.Errorf("the driver got %q, %q", string(p.got.Password), string(p.got.Token))
 	}
 }
 

@@ -22,8 +22,8 @@
 //
 // Everything acquired is a [Hold]. Its context ends before anybody else can
 // acquire the same thing, and its token lets a resource refuse a holder that
-// cannot be told in time because its process was paused. Two ends nobody can foresee:
+// cannot be told in time because its process was paused. Two ends cannot be foreseen:
 // an operator deletes the entry or the session, or a server ends a session that lives.
-// Then the context ends a moment after the next one may have begun, and the token is
-// what tells them apart.
+// Then the context may end shortly after the next hold has begun, and the tokens tell
+// the two apart.
 package coord

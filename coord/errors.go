@@ -51,7 +51,7 @@ var (
 	// else than its owner, as an operator does to evict a holder or waiter.
 	ErrRemoved = errors.New("entry was removed from the store")
 
-	// ErrBusy: a call that does not wait would have had to.
+	// ErrBusy: a call that does not wait, such as TryLock, would have had to.
 	ErrBusy = errors.New("held by another")
 )
 

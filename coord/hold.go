@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -58,9 +59,9 @@ func lost(what string, why error) error { return &Error{Op: what, Kind: ErrNotHe
 // Context lives as long as the hold: it is cancelled when the hold is lost,
 // before anybody else can acquire, and when it is released. Work that needs the
 // lock runs under it. context.Cause says why it ended, as Err does; after a pause of
-// the process, Err knows of a loss a moment earlier. What is acquired under it is a
-// hold of its own, which does not end with this one: work that needs both runs under
-// inner.Within(outer.Context()). It carries the values of the ctx that was given to
+// the process, Err knows of a loss a moment earlier. Another lock that is acquired
+// under it is a separate hold, which does not end with this one: work that needs both
+// runs under inner.Within(outer.Context()). It carries the values of the ctx that was given to
 // the acquire, and no deadline.
 func (h *Hold) Context() context.Context { return &h.ctx }
 
@@ -93,10 +94,10 @@ func (h *Hold) Err() error {
 	return err
 }
 
-// Within returns a context for work that needs both the hold and ctx: it ends
-// with whichever ends first, with that one's cause, or with
-// context.DeadlineExceeded at ctx's deadline, which it has too. It carries the values
-// of the hold's context. The caller calls cancel when the work is done.
+// Within returns a context for work that needs both the hold and ctx: it ends when
+// either does, with the cause of the first. It also has ctx's deadline, at which its
+// cause is context.DeadlineExceeded. It carries the values of the hold's context. The
+// caller calls cancel when the work is done.
 func (h *Hold) Within(ctx context.Context) (work context.Context, cancel context.CancelFunc) {
 	base, done := h.Context(), context.CancelFunc(func() {})
 	due, any := ctx.Deadline()
@@ -105,8 +106,13 @@ func (h *Hold) Within(ctx context.Context) (work context.Context, cancel context
 	}
 	work, end := context.WithCancelCause(base)
 	follow := func() {
-		if any && !time.Now().Before(due) {
-			<-base.Done() // at the same time, and it says that it was the deadline
+		if any && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			soon := time.NewTimer(sameMoment)
+			select { // ended below by whichever comes first, so any will do
+			case <-base.Done(): // at the same time, and it says that it was the deadline
+			case <-soon.C: // a clock was set meanwhile, so its timer is another
+			}
+			soon.Stop()
 		}
 		end(context.Cause(ctx))
 	}
@@ -120,6 +126,9 @@ func (h *Hold) Within(ctx context.Context) (work context.Context, cancel context
 		done()
 	}
 }
+
+// sameMoment is how far two timers of one deadline may be apart.
+const sameMoment = 10 * time.Millisecond
 
 // Session is the session that the hold is bound to.
 func (h *Hold) Session() *Session { return h.session }

@@ -12,8 +12,8 @@ type RecipeOptions struct {
 // WithSession makes a recipe use s, which the caller opened and closes, and
 // not the session that the client shares. The loss of one is then not the loss
 // of the other; and once s is over, the recipe fails rather than going on with
-// another session. s is of the recipe's client, or every call is an error that Is
-// ErrInvalid; so it is if s is nil, which is what NewSession returns with an error.
+// another session. If s belongs to another client, or is nil, as NewSession returns it
+// with an error, every call fails with an error that Is ErrInvalid.
 func WithSession(s *Session) RecipeOption {
 	if s == nil {
 		s = new(Session) // of no client, which is no recipe's

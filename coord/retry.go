@@ -24,19 +24,26 @@ const (
 // authors of recipes, and for calls that may be repeated: all of a driver's may. Use it
 // before there is a place in a line, to learn in useful time that the store is out of
 // reach; once there is one use Session.Retry, which goes on for as long as the session
-// may live. A wait that breaks twice in many hours needs a loop of its own, as the time
-// runs from the first failure. The pauses between attempts
-// grow and are random by half, so that clients that were cut off together do not come
-// back together.
+// may live. It is not for long waits: the time runs from the first failure, so a second
+// failure hours later would not be retried. The pauses between attempts grow and are
+// random by half, so that clients that were cut off together do not come back together.
 //
 // When ctx ends, the error Is the last attempt's and ctx's. If the outcome of any
 // attempt is unknown, and the store was not reached, or refused, later on, the error Is
-// ErrUncertain.
+// ErrUncertain. When the client is closed, it Is ErrClosed.
 func (c *Client) Retry(ctx context.Context, op func(ctx context.Context) error) error {
+	return c.retryFor(ctx, c.ttl, op)
+}
+
+// retryFor is Retry that gives up when patience has passed since the first failure.
+func (c *Client) retryFor(ctx context.Context, patience time.Duration, op func(ctx context.Context) error) error {
 	err := op(ctx)
 	if err != nil && driver.Transient(err) {
-		giveUp := time.Now().Add(c.ttl)
-		err = c.retry(ctx, op, err, nil, func() bool { return !time.Now().Before(giveUp) })
+		giveUp := time.Now().Add(patience)
+		err = c.retry(ctx, op, err, c.life.Done(), func() bool { return c.life.Err() != nil || !time.Now().Before(giveUp) })
+		if c.life.Err() != nil && driver.Transient(err) {
+			err = fmt.Errorf("%w; last: %v", ErrClosed, err) // and with the client ends what may have been done
+		}
 	}
 	if err != nil && ctx.Err() != nil {
 		return ended(ctx, err)
@@ -46,8 +53,8 @@ func (c *Client) Retry(ctx context.Context, op func(ctx context.Context) error) 
 
 // Retry is as the client's, but goes on until the session ends, or its TTL has
 // passed since the first failure, whatever the client's TTL is: a place in a line is
-// kept until the store is back, or there is nothing left to keep. A session that
-// outlives that is one of a store that renews it and refuses the call. When the
+// kept until the store is back, or there is nothing left to keep. The session may
+// outlive that, if the store renews it but refuses the call. When the
 // session ends first, the error is what Err says. It is for authors of recipes.
 func (s *Session) Retry(ctx context.Context, op func(ctx context.Context) error) error {
 	err := op(ctx)
@@ -65,7 +72,7 @@ func (s *Session) Retry(ctx context.Context, op func(ctx context.Context) error)
 }
 
 // retry repeats an op that has failed with err until it is vain to go on, which it
-// asks before each attempt. over, which may be nil, ends a pause.
+// asks before each attempt. over ends a pause.
 func (c *Client) retry(ctx context.Context, op func(ctx context.Context) error, err error,
 	over <-chan struct{}, vain func() bool) error {
 	pause := firstPause

@@ -80,6 +80,7 @@ func text(name string, accepted func(driver.Opener) bool, field func(*Config) *s
 // parameters puts the URL's query into c and returns what is left for the
 // driver.
 func (c *Config) parameters(query url.Values, scheme string, o driver.Opener) (map[string]string, error) {
+	c.replaced(query)
 	own := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if n := len(query[name]); n != 1 {
@@ -93,6 +94,10 @@ func (c *Config) parameters(query url.Values, scheme string, o driver.Opener) (m
 			continue
 		}
 		i := slices.IndexFunc(o.Params, func(p driver.Param) bool { return p.Name == name })
+		if i < 0 && strings.Contains(fmt.Sprint(query), "@") { // it may be a piece of a password with a question mark
+			return nil, fmt.Errorf("%w URL: there is an @ and an unknown parameter behind the hosts; %s takes %s, and no password",
+				ErrInvalid, scheme, accepted(o))
+		}
 		if i < 0 {
 			return nil, fmt.Errorf("%w URL: unknown parameter %q; %s takes %s", ErrInvalid, name, scheme, accepted(o))
 		}
@@ -103,7 +108,27 @@ func (c *Config) parameters(query url.Values, scheme string, o driver.Opener) (m
 		}
 		own[name] = value
 	}
+	if query.Has("tls") && !c.TLS && c.asksForTLS() {
+		return nil, fmt.Errorf("%w configuration: tls is false in the URL, and tls_ca, tls_cert, tls_key or tls_server_name, "+
+			"which turn it on, are given", ErrInvalid)
+	}
 	return own, nil
+}
+
+// replaced clears what the URL names another place for: of two places for a secret the
+// URL's counts. Two that it names itself are one too many.
+func (c *Config) replaced(query url.Values) {
+	for _, place := range []struct {
+		inURL string
+		other *string
+	}{
+		{"password_file", &c.PasswordEnv}, {"password_env", &c.PasswordFile},
+		{"token_file", &c.TokenEnv}, {"token_env", &c.TokenFile},
+	} {
+		if query.Has(place.inURL) {
+			*place.other = ""
+		}
+	}
 }
 
 // accepted lists the parameters that a scheme takes.
@@ -136,7 +161,9 @@ func (c *Config) useless(scheme string, o driver.Opener) error {
 // the setting in capitals, as COORDKIT_URL, COORDKIT_NAMESPACE,
 // COORDKIT_SESSION_TTL or COORDKIT_TLS_CA for the prefix "COORDKIT_". The name
 // shown to others is in OWNER_NAME. A variable that is unset or empty leaves
-// its field alone. A malformed one is an error that Is ErrInvalid.
+// its field alone. A malformed one is an error that Is ErrInvalid. A variable of another
+// name is ignored, even with the prefix, for it may be somebody else's: so is one that
+// is misspelt, and what safety depends on, such as Require, is best set in the program.
 func FromEnv(prefix string) (Config, error) {
 	c := Config{
 		URL:       os.Getenv(prefix + "URL"),

@@ -139,6 +139,9 @@ func parse(raw string) (address, error) {
 func (a address) targets(o driver.Opener) ([]string, error) {
 	if o.Local {
 		if strings.ContainsAny(a.hosts, ",:[]") {
+			if a.guarded {
+				return nil, fmt.Errorf("%w URL: the host is malformed; %s takes one name without a port", ErrInvalid, a.scheme)
+			}
 			return nil, fmt.Errorf("%w URL: host %q: %s takes one name without a port", ErrInvalid, a.hosts, a.scheme)
 		}
 		return []string{a.hosts}, nil
@@ -170,6 +173,9 @@ func hostPort(h, defaultPort string) (string, error) {
 	}
 	if ip, ok := strings.CutPrefix(host, "["); ok {
 		ip, ok = strings.CutSuffix(ip, "]")
+		if before, zone, encoded := strings.Cut(ip, "%25"); encoded && zone != "" { // RFC 6874
+			ip = before + "%" + zone
+		}
 		if _, err := netip.ParseAddr(ip); !ok || err != nil || !strings.Contains(ip, ":") {
 			return "", errors.New("want an IPv6 address in the brackets")
 		}

@@ -10,9 +10,14 @@ import (
 	"go.uber.org/zap"
 )
 
+// asksForTLS reports whether something is set that only TLS has.
+func (c Config) asksForTLS() bool {
+	return c.TLSCA != "" || c.TLSCert != "" || c.TLSKey != "" || c.TLSServerName != ""
+}
+
 // tlsConfig returns nil when nothing about TLS is set.
 func (c Config) tlsConfig(log *zap.Logger) (*tls.Config, error) {
-	if !c.TLS && c.TLSCA == "" && c.TLSCert == "" && c.TLSKey == "" && c.TLSServerName == "" {
+	if !c.TLS && !c.asksForTLS() {
 		return nil, nil
 	}
 	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName}

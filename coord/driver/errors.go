@@ -91,11 +91,14 @@ func Transient(err error) bool {
 // another call on another session, and whoever asks what kind of failure this one is
 // must not be told of that. The caller, whose ctx it is, has context.Cause.
 func ContextError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == cause {
-		return err // nil, too
+	err := ctx.Err() // before the cause, which may be there a moment later
+	if err == nil {
+		return nil
 	}
-	return &contextError{err, cause}
+	if cause := context.Cause(ctx); cause != err {
+		return &contextError{err, cause}
+	}
+	return err
 }
 
 // contextError is the end of a context for which a cause was given.

@@ -79,7 +79,14 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...gr
 		return nil
 	}
 	if due, ok := ctx.Deadline(); ok && !time.Now().Before(due) {
-		<-ctx.Done() // the server knows the deadline too, and may say so before ctx does
+		// The server knows the deadline too, and may say so before ctx does. But if the
+		// clock has been set since ctx was made, its timer may run for long.
+		soon := time.NewTimer(sameMoment)
+		select { // what follows looks at ctx
+		case <-ctx.Done():
+		case <-soon.C:
+		}
+		soon.Stop()
 	}
 	switch {
 	case ctx.Err() != nil && o.write:
@@ -94,6 +101,9 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...gr
 		return failed(o, kindOf(err, o.write), cause(err))
 	}
 }
+
+// sameMoment is how much earlier than ctx a server may notice a deadline.
+const sameMoment = 50 * time.Millisecond
 
 // isOver reports whether err says that the call was ended, and nothing of the
 // server's.

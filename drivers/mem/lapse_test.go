@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
 // S1 after a pause of the process, when the client's timer and the store's are
@@ -27,8 +28,13 @@ func TestClientIsAskedBeforeTheNodesVanish(t *testing.T) {
 		}
 		conn.Link().Cut()
 		nodes := -1
-		st.onLapse(s.lessee, func() { nodes = st.Stats().Nodes })
+		st.onLapse(s.lessee, func() bool { nodes = st.Stats().Nodes; return true }) // as if its timer were late
 		time.Sleep(time.Second)
+		synctest.Wait()
+		if left := st.Stats().Nodes; left != 1 {
+			t.Errorf("%d nodes when the client had just been told; want 1, for as long as the margin is", left)
+		}
+		time.Sleep(lease.Margin(time.Second))
 		synctest.Wait()
 		if nodes != 1 || st.Stats().Nodes != 0 {
 			t.Errorf("%d nodes when the client was asked, %d afterwards; want 1 and 0", nodes, st.Stats().Nodes)

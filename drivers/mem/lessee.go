@@ -3,6 +3,8 @@ package mem
 import (
 	"strconv"
 	"time"
+
+	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
 // lessee is a session as the store has it. The store's lock guards it.
@@ -15,9 +17,9 @@ type lessee struct {
 	void     uint64 // attempts at creating up to this one must not land any more
 	slots    map[slot]*node
 
-	// check makes the client look at its clock; nil until the client has a
-	// session. See lapse.
-	check func()
+	// check makes the client look at its clock, and reports whether that was news to
+	// it; nil until the client has a session. See lapse.
+	check func() (news bool)
 }
 
 // open grants a lease for ttl from now on.
@@ -36,7 +38,7 @@ func (st *Store) open(ttl time.Duration) (*lessee, error) {
 	return l, nil
 }
 
-func (st *Store) onLapse(l *lessee, check func()) {
+func (st *Store) onLapse(l *lessee, check func() (news bool)) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	l.check = check
@@ -61,7 +63,8 @@ func (st *Store) renew(l *lessee) (struct{}, error) {
 // The client's own deadline is earlier, but both timers live in one process:
 // after a pause of it (a suspended machine, a stopped process) both are due at
 // once and run in any order. So the store makes the client look at the clock
-// before it lets anybody see the nodes gone, which is the order that separate
+// before it lets anybody see the nodes gone; and if the client did not know, it has
+// the time to stop that its margin gives it otherwise. That is the order that separate
 // machines have by their separate clocks.
 func (st *Store) lapse(l *lessee) {
 	st.mu.Lock()
@@ -71,8 +74,9 @@ func (st *Store) lapse(l *lessee) {
 		return
 	}
 	// From here on renew refuses, so that what is due stays due.
-	if check != nil {
-		check()
+	if check != nil && check() {
+		time.AfterFunc(lease.Margin(l.ttl), func() { _, _ = st.end(l) })
+		return
 	}
 	_, _ = st.end(l)
 }

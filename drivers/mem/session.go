@@ -31,7 +31,14 @@ type session struct {
 func newSession(c *Conn, l *lessee, sent time.Time) *session {
 	s := &session{conn: c, lessee: l, limit: attempt(l.ttl)}
 	s.lease = lease.Keep(lease.Config{Store: scheme, Session: l.id, TTL: l.ttl, Sent: sent, Renew: s.renew})
-	c.store.onLapse(l, func() { _ = s.lease.Err() })
+	c.store.onLapse(l, func() (news bool) {
+		select { // a look, not a wait
+		case <-s.lease.Done():
+			return false
+		default:
+			return s.lease.Err() != nil
+		}
+	})
 	return s
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -89,6 +91,11 @@ func (e *Entry) vanishUnasked() {
 		why = err
 	}
 	e.vanish(why)
+	if errors.Is(e.wasRemoved(), coord.ErrRemoved) {
+		e.queue.client.Logger().Warn("entry was removed from the store by somebody else",
+			zap.String("entry", e.queue.what), zap.Bool("held", e.granted.Load()),
+			zap.String("key", e.node.Key), zap.Uint64("token", e.token))
+	}
 
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -127,8 +127,8 @@ func (e *Election) Do(ctx context.Context, value []byte, fn func(ctx context.Con
 // Leadership.Revoked, is not touched. The reason, of up to 1 KiB, is for the
 // listener. When ctx ends first the request is withdrawn.
 //
-// A waiter can listen once it holds. If nobody listens Revoke waits until ctx ends, so
-// give it a deadline.
+// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
+// waits until ctx ends, so give it a deadline.
 func (e *Election) Revoke(ctx context.Context, token uint64, reason string) error {
 	return e.queue.Revoke(ctx, token, reason)
 }

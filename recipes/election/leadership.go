@@ -55,9 +55,10 @@ func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
 // leadership ends: a late Resign never ends a later one. If the leadership had
 // been lost before, the error Is coord.ErrNotHeld.
 //
-// Without a deadline it may take until the session's end, if the store is away: an
-// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. If ctx is the
-// hold's own context, which has just ended, only its deadline counts.
+// If ctx has no deadline and the store is out of reach, Resign may take until the
+// session ends. The error then Is coord.ErrSessionLost, but not coord.ErrNotHeld. If
+// ctx is the hold's own context, its cancellation is ignored and only its deadline
+// counts.
 func (l *Leadership) Resign(ctx context.Context) error {
 	return l.entry.Release(ctx, l.Hold)
 }
@@ -68,7 +69,7 @@ func (l *Leadership) Resign(ctx context.Context) error {
 // store nothing before it is called, and one watch while it waits.
 //
 // A request stands until the leader has let go or it is withdrawn; until then each
-// call returns at once, so who declines should not ask again right away.
+// call returns at once, so do not ask again right away after declining.
 func (l *Leadership) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return l.entry.Revoked(ctx, l.Hold)
 }

@@ -44,10 +44,14 @@ const (
 // callbacks run on the goroutine that called Run, in order with fn: while one
 // runs nothing else happens, except that l's context may end.
 //
-// What fn's return means depends on the leadership. While it stands, fn says that
-// it is done: Run resigns and returns fn's error, unless that Is ErrStepDown. If
-// the leadership was lost, Run campaigns again, whatever fn returned; Defeated and
-// the client's log are told. If fn panics, Run resigns and the panic goes on.
+// What fn's return means depends on the leadership. If fn returns while it stands,
+// Run resigns and returns fn's error, unless that Is ErrStepDown: this process is no
+// candidate any more. If the leadership was lost, Run campaigns again, whatever fn
+// returned; Defeated and the client's log are told. If fn panics, Run resigns and the
+// panic goes on.
+//
+// When ctx ends but the leadership stands, fn may finish its work under l.Context(),
+// which ends only with the leadership; nobody else leads until fn has returned.
 //
 // Run stops when ctx ends, as soon as fn has returned: the error then Is ctx's
 // error, and fn's if that is another. It does not wait until the store has confirmed

@@ -89,8 +89,8 @@ func (m *Mutex) Contenders(ctx context.Context) (coord.Contenders, error) {
 // Held.Revoked, is not touched. The reason, of up to 1 KiB, is for the listener.
 // When ctx ends first the request is withdrawn.
 //
-// A waiter can listen once it holds. If nobody listens Revoke waits until ctx ends, so
-// give it a deadline.
+// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
+// waits until ctx ends, so give it a deadline.
 func (m *Mutex) Revoke(ctx context.Context, token uint64, reason string) error {
 	return m.queue.Revoke(ctx, token, reason)
 }

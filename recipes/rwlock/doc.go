@@ -7,11 +7,13 @@
 //		return err
 //	}
 //	defer held.Unlock(context.WithoutCancel(ctx)) // or with a deadline
-//	err = read(held.Context())
+//	work, cancel := held.Within(ctx)              // ends with the lock, and with ctx
+//	defer cancel()
+//	err = read(work)
 //
 // Readers and writers stand in one line, first come, first served, so neither
-// starves: a reader waits for the writers ahead of it, also for one that waits
-// itself, and a writer for everybody ahead. The readers between two writers
+// starves: a reader waits for every writer ahead of it, including those that are
+// still waiting, and a writer for everybody ahead. The readers between two writers
 // hold together and are woken together, by the nearest writer ahead and by
 // nobody else.
 //
@@ -26,9 +28,9 @@
 //
 // Ownership goes with the context of a hold, and not with the goroutine. Under
 // a reader's context RLock re-enters at once, also while a writer waits in line.
-// Under a writer's context both do. Such an inner hold of a writer's shares the
-// writer's place: whoever is given it for reading keeps others out like a
-// writer, until it is unlocked too, and under its context Lock re-enters.
+// Under a writer's context both do. Such an inner hold shares the writer's place:
+// even one from RLock keeps others out as a writer does, until it is unlocked too,
+// and Lock re-enters under its context.
 //
 // # What it costs
 //

@@ -31,9 +31,10 @@ type WriteHeld struct {
 // same. Only this hold is released: a late Unlock never frees a later holder's
 // lock. If the lock had been lost before, the error Is coord.ErrNotHeld.
 //
-// Without a deadline it may take until the session's end, if the store is away: an
-// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. If ctx is the
-// hold's own context, which has just ended, only its deadline counts.
+// If ctx has no deadline and the store is out of reach, Unlock may take until the
+// session ends. The error then Is coord.ErrSessionLost, but not coord.ErrNotHeld. If
+// ctx is the hold's own context, its cancellation is ignored and only its deadline
+// counts.
 func (h *ReadHeld) Unlock(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }
@@ -70,7 +71,7 @@ func (h *WriteHeld) Downgrade(ctx context.Context) (*ReadHeld, error) {
 // the store nothing before it is called, and one watch while it waits.
 //
 // A request stands until the holder has let go or it is withdrawn; until then each
-// call returns at once, so who declines should not ask again right away.
+// call returns at once, so do not ask again right away after declining.
 func (h *ReadHeld) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return h.entry.Revoked(ctx, h.Hold)
 }

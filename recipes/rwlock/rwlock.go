@@ -156,8 +156,8 @@ func (l *RWLock) Contenders(ctx context.Context) (coord.Contenders, error) {
 // touched. The reason, of up to 1 KiB, is for the listener. When ctx ends first
 // the request is withdrawn.
 //
-// A waiter can listen once it holds. If nobody listens Revoke waits until ctx ends, so
-// give it a deadline.
+// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
+// waits until ctx ends, so give it a deadline.
 func (l *RWLock) Revoke(ctx context.Context, token uint64, reason string) error {
 	return l.queue.Revoke(ctx, token, reason)
 }

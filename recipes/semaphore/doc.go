@@ -6,7 +6,13 @@
 //		return err
 //	}
 //	defer held.Release(context.WithoutCancel(ctx)) // or with a deadline
-//	err = work(held.Context(), held.Token())
+//	work, cancel := held.Within(ctx)               // ends with the permits, and with ctx
+//	defer cancel()
+//	err = query(work)
+//
+// It bounds how many work at a time, and not how often in a second. The permits of a
+// crashed program come back when its session ends in the store: after the TTL, on
+// Consul after twice that.
 //
 // One entry in the store stands for all permits of an Acquire, so it gets all of
 // them or none, and two who want several never wait for each other's halves. An
@@ -21,10 +27,10 @@
 // However many wait, a change of the line (a release, a loss, somebody joining)
 // wakes the one that is first to be served, and each that is let in wakes the
 // next one behind it. So a release that lets n in wakes n and the one after
-// them. One exception: who joins while the one ahead is putting up what wakes it may
-// be woken once too early. It takes turns: each of the n is woken by the one before. A waiter that is paused when its
-// turn comes holds up those behind it until it goes on or its session is over, as a
-// holder does.
+// them, each woken by the one before. One exception: a waiter that joins while the one
+// ahead is putting up what wakes it may be woken once too early. A waiter that is
+// paused when its turn comes holds up those behind it until it goes on or its session
+// is over, as a holder does.
 //
 // # What it costs
 //
@@ -60,6 +66,11 @@
 // others in line with another limit fails with a [LimitError]. Until its entry is
 // deleted it is in line itself, and nobody who is behind it there comes in beyond the
 // lowest limit of those ahead: no mistake lets in too many beside one who holds.
+//
+// To deploy another limit, start one process that calls SetLimit with it and keeps its
+// client open, replace the programs by ones that state the new limit, and close that
+// client when no old program is left. A command that calls SetLimit and exits changes
+// nothing for longer than it runs.
 //
 // [Semaphore.SetLimit] changes it at run time, for all who use the semaphore and
 // whatever they stated. The change is in the line, as a notice that the client

@@ -27,9 +27,10 @@ func (h *Held) Permits() int { return h.permits }
 // same. Only what is held here is returned, and only once. If it had been lost
 // before, the error Is coord.ErrNotHeld.
 //
-// Without a deadline it may take until the session's end, if the store is away: an
-// error that Is coord.ErrSessionLost, and not coord.ErrNotHeld, says so. If ctx is the
-// hold's own context, which has just ended, only its deadline counts.
+// If ctx has no deadline and the store is out of reach, Release may take until the
+// session ends. The error then Is coord.ErrSessionLost, but not coord.ErrNotHeld. If
+// ctx is the hold's own context, its cancellation is ignored and only its deadline
+// counts.
 func (h *Held) Release(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }
@@ -40,7 +41,7 @@ func (h *Held) Release(ctx context.Context) error {
 // the store nothing before it is called, and one watch while it waits.
 //
 // A request stands until the holder has let go or it is withdrawn; until then each
-// call returns at once, so who declines should not ask again right away.
+// call returns at once, so do not ask again right away after declining.
 func (h *Held) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return h.entry.Revoked(ctx, h.Hold)
 }

@@ -49,11 +49,10 @@ func checkLimit(n int) error {
 }
 
 // Limit returns the limit in force and how many permits are in use, as of now.
-// More are in use than the limit allows when it was lowered, or a raise of it has
-// ended, and those who came in before have not released yet; who came in in the
-// very moment of the change may show as waiting, and who is about to be refused for
-// another limit as one who holds. It joins no line and opens no
-// session. ctx bounds it.
+// After the limit was lowered, or a raise has ended, more permits can be in use than
+// it allows, until earlier holders release. At the moment of a change, one who was
+// just let in may show as waiting, and one about to be refused for stating another
+// limit as holding. It joins no line and opens no session. ctx bounds it.
 func (s *Semaphore) Limit(ctx context.Context) (limit, used int, err error) {
 	if s.err != nil {
 		return 0, 0, s.fail("list", s.err)

@@ -133,8 +133,8 @@ func describe(n driver.Node, c *coord.Contender) {
 // Held.Revoked, is not touched. The reason, of up to 1 KiB, is for the listener.
 // When ctx ends first the request is withdrawn.
 //
-// A waiter can listen once it holds. If nobody listens Revoke waits until ctx ends, so
-// give it a deadline.
+// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
+// waits until ctx ends, so give it a deadline.
 func (s *Semaphore) Revoke(ctx context.Context, token uint64, reason string) error {
 	if s.err != nil {
 		return s.fail("revoke", s.err)

@@ -59,6 +59,29 @@ func endSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "one-ttl-for-all", Breaks: "S1",
+			Doc: "All sessions of a connection have the lease that was asked for with the first, and each takes it for its own.",
+			Apply: eachConn(func(c *conn) {
+				var first atomic.Int64
+				c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+					granted := ttl
+					if !first.CompareAndSwap(0, int64(ttl)) {
+						granted = min(ttl, time.Duration(first.Load()))
+					}
+					in, err := c.Conn.OpenSession(ctx, granted)
+					if err != nil {
+						return nil, err
+					}
+					s := &session{Session: in, conn: c, ctx: ctx}
+					if granted < ttl {
+						s.ttl = func() time.Duration { return ttl }
+						delayEnd(s, func() time.Duration { return ttl - granted })
+					}
+					return s, nil
+				}
+			}),
+		},
+		{
 			Name: "done-after-the-answer", Breaks: "S1",
 			Doc: "Close asks the store to remove the nodes, and closes Done when it has.",
 			Apply: eachSession(func(s *session) {

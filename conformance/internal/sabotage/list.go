@@ -30,6 +30,19 @@ func listSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "first-message", Breaks: "L1",
+			Doc: "Of a list only the nodes are there that fit into a message of four megabytes. (gRPC's limit, and jute.maxbuffer.)",
+			Apply: relist(func(_ string, nodes []driver.Node) []driver.Node {
+				size := 0
+				for i, n := range nodes {
+					if size += len(n.Data); size > 4<<20 {
+						return nodes[:i]
+					}
+				}
+				return nodes
+			}),
+		},
+		{
 			Name: "listed-by-prefix", Breaks: "L1",
 			Doc:   "The directory is a prefix without a separator, so that of \"a\" holds that of \"ab\".",
 			Apply: listPrefix,

@@ -55,6 +55,25 @@ func waitSabotages() []Sabotage {
 			Apply: onlyDeletes,
 		},
 		{
+			Name: "waits-take-turns", Breaks: "W1",
+			Doc: "Only so many waits are asked for at a time, and the others when one of these ends. (A pool of connections for long polls; etcd's streams on one connection.)",
+			Apply: eachConn(func(c *conn) {
+				const most = 100
+				turns := make(chan struct{}, most)
+				c.sessions(func(s *session) {
+					s.wait = func(ctx context.Context, n driver.Node) error {
+						select { // whoever is over is told so by the sound wait
+						case turns <- struct{}{}:
+							defer func() { <-turns }()
+						case <-ctx.Done():
+						case <-s.Session.Done():
+						}
+						return s.Session.WaitDelete(ctx, n)
+					}
+				})
+			}),
+		},
+		{
 			Name: "update-wakes", Breaks: "W2",
 			Doc:   "Any event on the key ends the wait. (ZooKeeper's GetW and ExistsW fire on a set.)",
 			Apply: wakeOnUpdate,
