@@ -135,17 +135,28 @@ func listsMany(t *Trial) {
 	}
 }
 
-// listsMuch makes nodes with more data than a message of a store's protocol may have
-// by habit.
+// listsMuch gives nodes more data than a message of a store's protocol may have by
+// habit. They get them when all are there, since to create one may be to list them.
+// What the data are is for C8.
 func listsMuch(t *Trial) {
-	const nodes = 6 << 20 / driver.MaxData
+	const count = 6 << 20 / driver.MaxData
 	s := t.Session()
-	want := make([]driver.Node, nodes)
-	t.crowd(nodes, func(i int) {
-		want[i] = t.Create(s, dir, fmt.Sprint(i), bytes.Repeat([]byte{byte(i), byte(i >> 8), '\n'}, driver.MaxData/3)...)
-	})
+	var nodes []driver.Node
+	for i := range count {
+		nodes = append(nodes, t.Create(s, dir, fmt.Sprint(i)))
+	}
+	data := bytes.Repeat([]byte{0, '\n', 0xff}, driver.MaxData/3)
+	t.crowd(count, func(i int) { t.Update(s, nodes[i], data...) })
 	for who, list := range t.lists(s) {
-		t.Eventually(t.patience(), func() error { return t.holds(who, list(dir), want, nil) })
+		t.Eventually(t.patience(), func() error {
+			listed := list(dir)
+			for i := range count {
+				if len(slot(listed, s, fmt.Sprint(i))) == 0 {
+					return fmt.Errorf("%s of %d nodes with %d bytes each, of which it shows %d, does not show node %d", who, count, len(data), len(listed), i)
+				}
+			}
+			return nil
+		})
 	}
 }
 

@@ -169,7 +169,7 @@ func waitsForMany(t *Trial) {
 	})
 	var waits []*waiting
 	for _, n := range nodes {
-		waits = append(waits, t.startWait(waiter, n))
+		waits = append(waits, t.wait(waiter, n)) // one after another, so that the last is the last
 	}
 	t.probe(waiter, owner, "probe")
 	for i := range nodes {
