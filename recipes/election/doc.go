@@ -30,5 +30,6 @@
 // next in line that has not taken office yet, and may never do: between the two
 // the office is vacant. A candidate that need not wait is elected by the one
 // request that it joins with. So one that has just joined counts as the leader if all
-// ahead of it leave before it has noted that it waits.
+// ahead of it leave before it has noted that it waits; and so does, until its entry is
+// deleted, one that gave up before it had, or that TryCampaign has refused.
 package election

@@ -44,9 +44,10 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Electio
 // returns at once with its error, and the candidate's place is given up in the
 // background. A session that is lost meanwhile is an error that Is
 // coord.ErrSessionLost, a place that somebody removed from the store one that Is
-// coord.ErrRemoved; calling Campaign again joins at the end of the line. Who
-// cannot join because the store is out of reach for the client's TTL gets an error
-// that Is coord.ErrUnavailable or coord.ErrUncertain; who stands in line waits on, for
+// coord.ErrRemoved; calling Campaign again joins at the end of the line. If
+// the store is out of reach before there is a place in the line, the error Is
+// coord.ErrUnavailable or coord.ErrUncertain, when the client's TTL has passed, or
+// coord.ErrSessionLost if the session ends sooner; whoever stands in line waits on, for
 // as long as the session lives.
 //
 // When Campaign returns a leadership, Leader and Observe show it to whoever asks.
@@ -99,7 +100,7 @@ func (e *Election) eligible(ctx context.Context, value []byte) error {
 	if err := driver.ContextError(ctx); err != nil { // as a lost leadership's has
 		return err
 	}
-	if e.queue.Entered(ctx) != nil {
+	if led := e.queue.Entered(ctx); led != nil && led.Err() == nil { // what was lost nobody waits for
 		return fmt.Errorf("%w context: it is that of a leadership of this election", coord.ErrInvalid)
 	}
 	return nil

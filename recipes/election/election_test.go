@@ -169,6 +169,13 @@ func TestCampaignUnderOnesOwnLeadership(t *testing.T) {
 		second.Failed(context.Canceled) // its ctx was the leadership's
 		w.Says(second.Err, coord.ErrReleased.Error())
 		w.resign(a.campaigning(detached, "again").Granted())
+
+		l = a.elect("a")
+		detached = context.WithoutCancel(l.Context())
+		w.Remove(w.Nodes(1)[0].Key) // and who has lost it has nothing to wait for
+		<-l.Done()
+		w.Is(l.Resign(w.Ctx), coord.ErrNotHeld)
+		w.resign(a.campaigning(detached, "again").Granted())
 	})
 }
 

@@ -26,8 +26,8 @@ type RunOptions struct {
 	Defeated func(l *Leadership, err error)
 
 	// MinBackoff and MaxBackoff bound the pause before Run campaigns again. Each
-	// pause is twice the one before, random by half, until a campaign and its
-	// leadership have lasted for MaxBackoff. The defaults are 100 ms, so that who
+	// pause is twice the one before, random by half, until a campaign has led to a
+	// leadership and both have lasted for MaxBackoff. The defaults are 100 ms, so that who
 	// was defeated does not come first again, and 5 s, well below the usual TTL.
 	MinBackoff, MaxBackoff time.Duration
 }
@@ -72,11 +72,11 @@ func (e *Election) Run(ctx context.Context, value []byte, fn func(ctx context.Co
 	pause := r.opts.MinBackoff
 	for {
 		began := time.Now()
-		again, err := r.stand(ctx)
+		again, elected, err := r.stand(ctx)
 		if !again {
 			return err
 		}
-		if time.Since(began) > r.opts.MaxBackoff {
+		if elected && time.Since(began) > r.opts.MaxBackoff {
 			pause = r.opts.MinBackoff
 		}
 		if err := rest(ctx, pause); err != nil {

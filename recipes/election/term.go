@@ -41,25 +41,26 @@ func (e *Election) runner(value []byte, fn func(context.Context, *Leadership) er
 }
 
 // stand is one campaign with what follows from it. It reports whether there is
-// to be another, and if not, what Run returns.
-func (r *runner) stand(ctx context.Context) (again bool, _ error) {
+// to be another, and if not, what Run returns; and whether this one was won.
+func (r *runner) stand(ctx context.Context) (again, elected bool, _ error) {
 	l, err := r.Campaign(ctx, r.value)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return false, stopped(ctx, err)
+		return false, false, stopped(ctx, err)
 	case r.hopeless(err):
-		return false, err
+		return false, false, err
 	default:
 		r.log.Warn("campaign failed", zap.Error(err))
-		return true, nil
+		return true, false, nil
 	}
 	select {
 	case r.busy <- struct{}{}:
 	default: // a function has outlived its leadership: let others lead, until it is done
 		r.log.Warn("elected while a function still runs whose leadership was lost; stepping down", zap.Uint64("token", l.Token()))
 		_ = l.Resign(ctx) // what is not confirmed goes on in the background
-		return r.idle(ctx)
+		again, err := r.idle(ctx)
+		return again, true, err
 	}
 	r.log.Info("elected", zap.Uint64("token", l.Token()))
 	err = r.term(ctx, l)
@@ -67,17 +68,17 @@ func (r *runner) stand(ctx context.Context) (again bool, _ error) {
 	lost := !errors.Is(over, coord.ErrReleased)
 	switch {
 	case ctx.Err() != nil:
-		return false, stopped(ctx, err)
+		return false, true, stopped(ctx, err)
 	case !lost && !errors.Is(err, ErrStepDown):
-		return false, err
+		return false, true, err
 	case lost && r.hopeless(over):
-		return false, with(over, err)
+		return false, true, with(over, err)
 	}
 	r.log.Warn("defeated", zap.Uint64("token", l.Token()), zap.NamedError("why", over), zap.Error(err))
 	if r.opts.Defeated != nil {
 		r.opts.Defeated(l, err)
 	}
-	return true, nil
+	return true, true, nil
 }
 
 // term runs the function and resigns, whichever way it ends.

@@ -26,9 +26,10 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Mutex {
 // at once with its error, and its place in the line is given up in the
 // background. A session that is lost while waiting is an error that Is
 // coord.ErrSessionLost, a place that somebody removed from the store one that
-// Is coord.ErrRemoved; calling Lock again joins at the end of the line. Who
-// cannot join because the store is out of reach for the client's TTL gets an error
-// that Is coord.ErrUnavailable or coord.ErrUncertain; who stands in line waits on, for
+// Is coord.ErrRemoved; calling Lock again joins at the end of the line. If
+// the store is out of reach before there is a place in the line, the error Is
+// coord.ErrUnavailable or coord.ErrUncertain, when the client's TTL has passed, or
+// coord.ErrSessionLost if the session ends sooner; whoever stands in line waits on, for
 // as long as the session lives.
 //
 // Under the context of a Held of the same lock, Lock re-enters: it returns at

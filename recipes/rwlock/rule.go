@@ -38,12 +38,18 @@ func namesSuffice(line []driver.Node) bool {
 
 // behindWriters lets a reader wait for the nearest writer ahead. That one's
 // deletion is the grant if no other writer is ahead, or if it has held, which it
-// could only alone; and this also if it was downgraded, which readers share.
+// could only alone; and this also if it was downgraded, which readers share. An entry
+// of a kind that is not known, as of a later version, may exclude others as well: it
+// counts as a writer, of whose deletion nothing follows.
 func behindWriters(line []driver.Node, own int) queue.Verdict {
 	v := queue.Verdict{Last: true, Exclusive: true}
 	for i := own - 1; i >= 0; i-- {
-		if queue.Kind(line[i]) != writer {
+		switch queue.Kind(line[i]) {
+		case reader, downgraded:
 			continue
+		case writer:
+		default:
+			v.Last, v.Exclusive = false, false
 		}
 		if v.Blocked {
 			v.Last = false

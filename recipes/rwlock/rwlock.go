@@ -36,9 +36,10 @@ type join func(context.Context, queue.Request) (*queue.Entry, error)
 // at once with its error, and its place in the line is given up in the
 // background. A session that is lost while waiting is an error that Is
 // coord.ErrSessionLost, a place that somebody removed from the store one that
-// Is coord.ErrRemoved; calling RLock again joins at the end of the line. Who
-// cannot join because the store is out of reach for the client's TTL gets an error
-// that Is coord.ErrUnavailable or coord.ErrUncertain; who stands in line waits on, for
+// Is coord.ErrRemoved; calling RLock again joins at the end of the line. If
+// the store is out of reach before there is a place in the line, the error Is
+// coord.ErrUnavailable or coord.ErrUncertain, when the client's TTL has passed, or
+// coord.ErrSessionLost if the session ends sooner; whoever stands in line waits on, for
 // as long as the session lives.
 //
 // Under the context of a ReadHeld or WriteHeld of the same lock, RLock

@@ -67,9 +67,9 @@
 // deleted it is in line itself, and nobody who is behind it there comes in beyond the
 // lowest limit of those ahead: no mistake lets in too many beside one who holds.
 //
-// To deploy another limit, start one process that calls SetLimit with it and keeps its
-// client open, replace the programs by ones that state the new limit, and close that
-// client when no old program is left. A command that calls SetLimit and exits changes
+// To deploy another limit, start a process or two that call SetLimit with it and keep their
+// clients open, replace the programs by ones that state the new limit, and close those
+// clients when no old program is left. A command that calls SetLimit and exits changes
 // nothing for longer than it runs.
 //
 // [Semaphore.SetLimit] changes it at run time, for all who use the semaphore and
