@@ -110,6 +110,7 @@ func (q *Queue) ended(ctx context.Context, e *Entry) error {
 // before, the error says so and Is coord.ErrNotHeld: what was done under it may
 // not have been protected.
 func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
+	e.hearOut(ctx)
 	before := h.Err()
 	h.End(nil)
 	if ctx.Err() != nil && context.Cause(ctx) == context.Cause(h.Context()) {
@@ -145,6 +146,23 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 		e.roster.letGo(e.dir)
 	}
 	return nil
+}
+
+// hearOut waits, within ctx, for the answer to why the entry is gone, if the store is
+// being asked that (see vanishUnasked): the hold is lost, and is not to pass for released
+// because that is about to be told.
+func (e *Entry) hearOut(ctx context.Context) {
+	e.mu.Lock()
+	asking := e.probing
+	e.mu.Unlock()
+	if !asking {
+		return
+	}
+	select { // whoever is left without an answer is told what is known
+	case <-e.whenGone():
+	case <-e.session.Done():
+	case <-ctx.Done():
+	}
 }
 
 // Do runs fn under h and releases h afterwards, whichever way fn ends. fn's ctx

@@ -210,6 +210,27 @@ func TestRemovedEntryIsTold(t *testing.T) {
 	})
 }
 
+// Who lets go while the store is being asked why the entry is gone is told that it is.
+func TestUnlockWhileTheLossIsLookedInto(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		held := a.lock()
+		next := b.locking(w.Ctx)
+		time.Sleep(time.Second) // by then the entry is watched
+		const way = 100 * time.Millisecond
+		a.Link().Delay(mem.Both, way)
+		w.Remove(w.Nodes(2)[0].Key)
+		time.Sleep(way + way/2) // the news is there, and the question on its way
+		w.unlock(next.Granted())
+		if err := held.Err(); err != nil {
+			t.Fatalf("the hold has ended before the answer: %v", err)
+		}
+		w.Is(held.Unlock(w.Ctx), coord.ErrRemoved, coord.ErrNotHeld)
+		w.OK(a.Link().Heal())
+		w.Nodes(0)
+	})
+}
+
 // The same among waiters of one process, who hear of each other directly.
 func TestRemovedEntriesOfOneProcess(t *testing.T) {
 	bubble(t, func(w *world) {
