@@ -142,7 +142,7 @@ func listsMuch(t *Trial) {
 	const count = 6 << 20 / driver.MaxData
 	s := t.Session()
 	var nodes []driver.Node
-	for i := range count {
+	for i := range count { // one after another: what comes of many at a time is for C1
 		nodes = append(nodes, t.Create(s, dir, fmt.Sprint(i)))
 	}
 	data := bytes.Repeat([]byte{0, '\n', 0xff}, driver.MaxData/3)

@@ -162,6 +162,29 @@ func TestManyGiveUpAfterTheTTL(t *testing.T) {
 	})
 }
 
+// What one caller has tried in vain, the next, who has waited for it, need not try for as
+// long again.
+func TestOpeningTakesNobodyMoreThanTheTTL(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coord.Client, conn *mem.Conn, _ *observer.ObservedLogs) {
+		conn.Link().Cut()
+		var wg sync.WaitGroup
+		for i := range 5 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * ttl / 10)
+				began := time.Now()
+				_, err := c.Session(t.Context())
+				if took := time.Since(began); !errors.Is(err, coord.ErrUnavailable) || took > ttl+time.Second {
+					t.Errorf("caller %d has waited for %v and was told %v; want ErrUnavailable after the TTL, %v", i, took, err, ttl)
+				}
+			})
+		}
+		wg.Wait()
+		if err := conn.Link().Heal(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestClosedClient(t *testing.T) {
 	bubble(t, func(t *testing.T, c *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
 		shared, err := c.Session(t.Context())
@@ -272,4 +295,17 @@ func TestImpossibleTTLAndOwner(t *testing.T) {
 			t.Errorf("owner metadata beyond the limit: %v", err)
 		}
 	})
+}
+
+// What a program does to the owner that it was told is its own affair.
+func TestOwnerIsACopy(t *testing.T) {
+	c, err := coord.New(mem.NewStore().Open("n"), coord.Config{Owner: coord.Owner{Labels: map[string]string{"zone": "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	c.Owner().Labels["zone"] = "b"
+	if zone := c.Owner().Labels["zone"]; zone != "a" {
+		t.Errorf("the client says that it is in zone %q; it was told %q", zone, "a")
+	}
 }

@@ -39,8 +39,8 @@ type Config struct {
 	Namespace string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
 
 	// SessionTTL is the least time for which the store keeps a client's entries after
-	// it last heard of the client. The default is DefaultSessionTTL. Stores grant different ranges;
-	// what cannot be granted is refused and not rounded.
+	// it last heard of the client. The default is DefaultSessionTTL. Stores grant
+	// different ranges; what cannot be granted is refused and not rounded.
 	SessionTTL Duration `json:"session_ttl,omitempty" yaml:"session_ttl,omitempty"`
 
 	// Require names capabilities without which Open fails, such as "shared" to

@@ -143,3 +143,25 @@ func TestSessionRetriesWhatMayPass(t *testing.T) {
 		}
 	})
 }
+
+// A call that pauses before it tries again ends with the client.
+func TestCloseEndsRetries(t *testing.T) {
+	bubble(t, func(t *testing.T, c *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
+		var closed time.Time
+		time.AfterFunc(ttl/3, func() {
+			closed = time.Now()
+			_ = c.Close(context.Background())
+		})
+		calls := 0
+		err := c.Retry(t.Context(), func(context.Context) error {
+			calls++
+			return coord.ErrUnavailable
+		})
+		if late := time.Since(closed); !errors.Is(err, coord.ErrClosed) || errors.Is(err, coord.ErrUnavailable) || late != 0 {
+			t.Errorf("%v, %v after the client was closed; want ErrClosed at once", err, late)
+		}
+		if calls < 3 {
+			t.Errorf("%d attempts in a third of the TTL", calls)
+		}
+	})
+}

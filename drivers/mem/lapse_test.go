@@ -42,6 +42,41 @@ func TestClientIsAskedBeforeTheNodesVanish(t *testing.T) {
 	})
 }
 
+// The end of a lease is news to a client once, unless its own timer was first: at the
+// moment when both look, either may be.
+func TestEndIsNewsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := NewStore().Open("app")
+		defer conn.Close()
+		news := 0
+		for range 64 {
+			opened, err := conn.OpenSession(context.Background(), time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := opened.(*session)
+			if s.lessee.check() {
+				t.Error("a session that lives has heard of its end")
+			}
+			conn.Link().Cut()
+			time.Sleep(time.Second - lease.Margin(time.Second))
+			if s.lessee.check() {
+				news++
+			}
+			if s.lessee.check() {
+				t.Error("the same end is news again")
+			}
+			time.Sleep(time.Second)
+			if err := conn.Link().Heal(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if news == 0 {
+			t.Error("no end was news to anybody")
+		}
+	})
+}
+
 // What is due is not revived by a renewal that comes before the timer has run,
 // and not ended by a timer that ran in spite of a renewal.
 func TestRenewalAndExpiryAskTheClock(t *testing.T) {

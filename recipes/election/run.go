@@ -27,8 +27,9 @@ type RunOptions struct {
 
 	// MinBackoff and MaxBackoff bound the pause before Run campaigns again. Each
 	// pause is twice the one before, random by half, until a campaign has led to a
-	// leadership and both have lasted for MaxBackoff. The defaults are 100 ms, so that who
-	// was defeated does not come first again, and 5 s, well below the usual TTL.
+	// leadership and both together have lasted for MaxBackoff. The defaults are 100 ms,
+	// so that whoever was defeated does not come first again, and 5 s, well below the
+	// usual TTL.
 	MinBackoff, MaxBackoff time.Duration
 }
 

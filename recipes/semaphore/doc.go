@@ -67,11 +67,6 @@
 // deleted it is in line itself, and nobody who is behind it there comes in beyond the
 // lowest limit of those ahead: no mistake lets in too many beside one who holds.
 //
-// To deploy another limit, start a process or two that call SetLimit with it and keep their
-// clients open, replace the programs by ones that state the new limit, and close those
-// clients when no old program is left. A command that calls SetLimit and exits changes
-// nothing for longer than it runs.
-//
 // [Semaphore.SetLimit] changes it at run time, for all who use the semaphore and
 // whatever they stated. The change is in the line, as a notice that the client
 // who made it keeps there, and is in force while it is there: everybody goes by
@@ -81,6 +76,11 @@
 // A change costs two writes, the removal of what it replaces, and while it is kept
 // one watch of the line. Who comes in under a raised limit that it did not know of
 // writes once more, in the background. Nobody else pays for it.
+//
+// To deploy another limit, start a process or two that call SetLimit with it and keep
+// their clients open, replace the programs by ones that state the new limit, and close
+// those clients when no old program is left. A command that calls SetLimit and exits
+// changes nothing for longer than it runs.
 //
 // # Tokens
 //
