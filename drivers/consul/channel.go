@@ -5,18 +5,17 @@ import (
 	"context"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"sync/atomic"
-	"time"
 )
 
 // channel is a TCP connection of a pool.
 type channel struct {
 	*tcp
-	pool  *pool
-	in    *bufio.Reader // of the channel itself, which counts
-	out   *bufio.Writer
-	since time.Time // when it became idle
+	pool *pool
+	in   *bufio.Reader // of the channel itself, which counts
+	out  *bufio.Writer
 
 	used   bool  // it has served a request before the latest
 	heard  bool  // the agent has said something to the latest
@@ -32,6 +31,9 @@ func newChannel(t *tcp, p *pool) *channel {
 	c.in, c.out = bufio.NewReader(c), bufio.NewWriter(c)
 	return c
 }
+
+// Socket implements idle.Conn.
+func (c *channel) Socket() net.Conn { return c.Conn }
 
 func (c *channel) Read(b []byte) (int, error) {
 	if c.left <= 0 {

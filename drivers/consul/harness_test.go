@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/idle"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -54,7 +55,7 @@ func namespace(t testing.TB) string {
 // newAdmin returns a client that nothing interferes with.
 func newAdmin(t testing.TB, endpoint, token string) *api.Client {
 	t.Helper()
-	wire := newTransport(nil, patience, canLook)
+	wire := newTransport(nil, patience, idle.CanLook)
 	client, err := api.NewClient(&api.Config{Address: endpoint, Token: token, HttpClient: wire.client()})
 	must(t, err)
 	t.Cleanup(wire.close)

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/idle"
 )
 
 // The parameters of a URL.
@@ -106,7 +107,7 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 		namespace: cmp.Or(t.Params[paramNamespace], os.Getenv("CONSUL_NAMESPACE")),
 		partition: cmp.Or(t.Params[paramPartition], os.Getenv("CONSUL_PARTITION")),
 	}
-	wire := newTransport(t.TLS, timeout, canLook)
+	wire := newTransport(t.TLS, timeout, idle.CanLook)
 	clients := make([]*api.Client, len(t.Hosts))
 	for i, host := range t.Hosts {
 		config := &api.Config{

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/idle"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -140,7 +141,7 @@ func TestOpenerSaysWhatAURLMayHold(t *testing.T) {
 // On a client of the program's own.
 func TestNew(t *testing.T) {
 	consul := single.Get(t)
-	wire := newTransport(nil, time.Second, canLook)
+	wire := newTransport(nil, time.Second, idle.CanLook)
 	defer wire.close()
 	client, err := api.NewClient(&api.Config{Address: consul.Member(0).Endpoint(), HttpClient: wire.client()})
 	must(t, err)

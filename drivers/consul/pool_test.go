@@ -205,9 +205,11 @@ func TestIdleConnectionThatWasClosed(t *testing.T) {
 		h.dropAll()
 		p := wire.pool(purpose{h.Addr().String(), false})
 		eventually(t, "the end has come", func() bool {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return len(p.free) == 0 || look(p.free[0].Conn) != nil
+			c, ok := p.free.Take()
+			if ok {
+				p.free.Put(c)
+			}
+			return !ok
 		})
 		sends(t, wire, method, h.url(), "")
 	}

@@ -89,14 +89,14 @@ func newTransport(config *tls.Config, dialTimeout time.Duration, pooled bool) *t
 
 // packageHTTP returns a transport of package http: with so many connections, of which so
 // many may be idle, and for how long.
-func (t *transport) packageHTTP(most, kept int, idle time.Duration) *http.Transport {
+func (t *transport) packageHTTP(most, kept int, age time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return t.dial(ctx, network, addr)
 		},
 		MaxConnsPerHost:     most, // of an agent that does not speak HTTP/2
 		MaxIdleConnsPerHost: kept,
-		IdleConnTimeout:     idle,
+		IdleConnTimeout:     age,
 		// Agents are near, and compressing costs both sides more than it saves.
 		DisableCompression: true,
 		// All requests share a connection, which has to be tested: the others of a
@@ -139,11 +139,11 @@ func (t *transport) pool(of purpose) *pool {
 	defer t.mu.Unlock()
 	p := t.pools[of]
 	if p == nil {
-		most, kept, idle := maxConns-maxKeepers, maxConns-maxKeepers, keptIdle
+		most, kept, age := maxConns-maxKeepers, maxConns-maxKeepers, keptIdle
 		if of.keeping {
-			most, kept, idle = maxKeepers, 1, keeperIdle
+			most, kept, age = maxKeepers, 1, keeperIdle
 		}
-		p = newPool(most, kept, idle, func(ctx context.Context) (*tcp, error) { return t.dial(ctx, "tcp", of.addr) })
+		p = newPool(most, kept, age, func(ctx context.Context) (*tcp, error) { return t.dial(ctx, "tcp", of.addr) })
 		if t.pools != nil {
 			t.pools[of] = p
 		}
@@ -196,7 +196,7 @@ func (t *transport) refresh() {
 	t.mu.Unlock()
 	for of, p := range pools {
 		if of.keeping {
-			p.closeIdle()
+			p.free.Empty()
 		}
 	}
 }
@@ -226,6 +226,6 @@ func (t *transport) close() {
 		_ = c.Close() // may be closed already
 	}
 	for _, p := range pools {
-		p.close()
+		p.free.Close()
 	}
 }

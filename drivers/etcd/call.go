@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -32,14 +33,15 @@ var callOptions = []grpc.CallOption{
 	grpc.MaxCallRecvMsgSize(math.MaxInt32), // a directory may well exceed gRPC's 4 MiB
 }
 
-// do makes one attempt of a request. It returns within moments of the end of
-// ctx, of o.limit and of o.life: gRPC waits for a connection, for room to send
-// and for the answer with an eye on its ctx, and so does the wait for a new
-// token between two attempts.
+// do makes one attempt of a request, and fills in the reply. It returns within moments of
+// the end of ctx, of o.limit and of o.life: gRPC waits for a connection, for room to send
+// and for the answer with an eye on its ctx, and so does the wait for a new token between
+// two attempts, and the pool.
 //
-// The limit is there so that the next attempt can go to another member: gRPC
-// takes the members in turns, and knows nothing of one that is frozen.
-func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...grpc.CallOption) error) error {
+// The limit is there so that the next attempt can go to another member: gRPC takes the
+// members in turns, and knows nothing of one that is frozen, and the pool gives up the one
+// that it has.
+func (c *conn) do(ctx context.Context, o op, method string, req, reply proto.Message) error {
 	if c.ctx.Err() != nil {
 		return failed(o, driver.ErrClosed, nil)
 	}
@@ -48,38 +50,24 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...gr
 	}
 	attempt, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if c.others {
-		// A member that is cut off from the others is to say so at once, instead
-		// of waiting for a majority that it cannot reach. Where the URL names one
-		// host the next attempt would go there as well.
-		attempt = clientv3.WithRequireLeader(attempt)
-	}
-	// A limit is not the deadline of a ctx, which the server would be told with every
-	// request, to no use (a caller's is).
+	// A limit is not the deadline of a ctx, which gRPC would tell the server with every
+	// request, to no use (a caller's it does).
 	defer c.limits.Begin(o.limit, cancel).End()
 	stop := context.AfterFunc(o.life, cancel)
 	defer stop()
-	if !c.reach(attempt) {
-		return c.unreached(ctx, o)
-	}
-	// A request that writes is sent once: of the first of two, which may land after the
-	// second was answered, nobody would ever hear. Package clientv3 takes an end that
-	// the ctx has not called for, as when a stream is reset, for that of an attempt of
-	// its own, and a program's interceptors may try again what has failed. With the
-	// ctx they have no more to try.
-	var cut atomic.Bool
-	once := grpc.OnFinish(func(err error) {
-		if err != nil && attempt.Err() == nil && kindOf(err, o.write) == driver.ErrUncertain {
-			cut.Store(true)
-			cancel()
+	cut := false
+	sent, err := c.pool.ask(ctx, attempt, method, req, reply)
+	if !sent {
+		if !c.reach(attempt) {
+			return c.unreached(ctx, o)
 		}
-	})
-	err := request(attempt, append(slices.Clip(callOptions), once)...)
+		cut, err = c.ask(attempt, cancel, o, method, req, reply)
+	}
 	if err == nil {
 		return nil
 	}
 	if due, ok := ctx.Deadline(); ok && !time.Now().Before(due) {
-		// The server knows the deadline too, and may say so before ctx does. But if the
+		// By gRPC the server knows the deadline too, and may say so before ctx does. But if the
 		// clock has been set since ctx was made, its timer may run for long.
 		soon := time.NewTimer(sameMoment)
 		select { // what follows looks at ctx
@@ -95,11 +83,37 @@ func (c *conn) do(ctx context.Context, o op, request func(context.Context, ...gr
 		return failed(o, nil, driver.ContextError(ctx))
 	case c.ctx.Err() != nil, c.clientClosed():
 		return failed(o, driver.ErrClosed, nil)
-	case attempt.Err() != nil && !cut.Load() && isOver(err):
+	case attempt.Err() != nil && !cut && isOver(err):
 		return failed(o, kindOf(err, o.write), fmt.Errorf("no answer within %v", o.limit))
 	default:
 		return failed(o, kindOf(err, o.write), cause(err))
 	}
+}
+
+// ask sends a request by gRPC.
+//
+// One that writes is sent once: of the first of two, which may land after the second was
+// answered, nobody would ever hear. Package clientv3 takes an end that the ctx has not
+// called for, as when a stream is reset, for that of an attempt of its own, and a program's
+// interceptors may try again what has failed. So ctx is cut then, and they have no more to
+// try.
+func (c *conn) ask(ctx context.Context, cancel func(), o op, method string, req, reply proto.Message) (cut bool, err error) {
+	var done atomic.Bool
+	once := grpc.OnFinish(func(err error) {
+		if err != nil && ctx.Err() == nil && kindOf(err, o.write) == driver.ErrUncertain {
+			done.Store(true)
+			cancel()
+		}
+	})
+	inner := ctx
+	if c.others {
+		// A member that is cut off from the others is to say so at once, instead
+		// of waiting for a majority that it cannot reach. Where the URL names one
+		// host the next attempt would go there as well.
+		inner = clientv3.WithRequireLeader(ctx)
+	}
+	err = c.channel.Invoke(inner, method, req, reply, append(slices.Clip(callOptions), once)...)
+	return done.Load(), err
 }
 
 // sameMoment is how much earlier than ctx a server may notice a deadline.
@@ -149,7 +163,7 @@ func (c *conn) unreached(ctx context.Context, o op) error {
 		ctx, cancel := context.WithTimeout(c.ctx, 10*time.Millisecond)
 		defer cancel()
 		probe := &pb.RangeRequest{Key: []byte{0}, CountOnly: true, Serializable: true}
-		if _, err := c.kv.Range(ctx, probe); err != nil {
+		if _, err := pb.NewKVClient(c.channel).Range(ctx, probe); err != nil {
 			why = fmt.Errorf("%w: %w", why, cause(err))
 		}
 	}

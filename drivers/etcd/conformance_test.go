@@ -29,22 +29,27 @@ import (
 // The driver keeps every rule, on a single server and on a cluster of three,
 // and every rule is verified.
 
-func TestConformanceSingle(t *testing.T) { conforms(t, "etcd", single.Get(t)) }
+func TestConformanceSingle(t *testing.T) { conforms(t, "etcd", single.Get(t), true) }
 
-func TestConformanceThreeMembers(t *testing.T) { conforms(t, "etcd, 3 members", triple.Get(t)) }
+func TestConformanceThreeMembers(t *testing.T) { conforms(t, "etcd, 3 members", triple.Get(t), true) }
 
-func conforms(t *testing.T, name string, etcd *testserver.Etcd) {
+// As with TLS, with passwords, and with a client of the program's own.
+func TestConformanceByGRPC(t *testing.T) { conforms(t, "etcd, by gRPC", single.Get(t), false) }
+
+func conforms(t *testing.T, name string, etcd *testserver.Etcd, pooled bool) {
 	s := newStand(t, name, etcd)
+	s.pooled = pooled
 	// The servers count watches for all their clients.
 	drivertest.Conforms(t, s.harness(), drivertest.CountsApart()...)
 }
 
 // stand is a cluster with the means to put a driver to the test on it.
 type stand struct {
-	name  string
-	etcd  *testserver.Etcd
-	hosts []string
-	admin *clientv3.Client
+	name   string
+	etcd   *testserver.Etcd
+	pooled bool // links have a pool
+	hosts  []string
+	admin  *clientv3.Client
 
 	mu      sync.Mutex
 	proxies map[string]*netfault.Group // by namespace, for counting connections
@@ -126,6 +131,12 @@ func (s *stand) openLink(ctx context.Context, namespace string) (driver.Conn, co
 	}
 	c := newConn(client, namespace, nil, defaultTiming)
 	c.direct, c.release = true, client.Close
+	if s.pooled {
+		p := newPool(g.Addrs(), defaultSettings.dialTimeout, zap.NewNop())
+		p.admit = func(string) bool { return !l.holds() }
+		c.over(p)
+		p.connect() // so that what the suite does first goes over it, too
+	}
 	return c, l, nil
 }
 
@@ -164,6 +175,13 @@ func (l *gatedLink) hold() (release func()) {
 			<-landed
 		}
 	}
+}
+
+// holds reports whether the next change is to be held. It has to go by gRPC.
+func (l *gatedLink) holds() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next != nil
 }
 
 func (l *gatedLink) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,

@@ -69,7 +69,7 @@ type conn struct {
 	log     *zap.Logger
 	timing  timing
 	channel *grpc.ClientConn
-	kv      pb.KVClient
+	pool    *pool // requests go over it first; nil: they go by gRPC alone
 	leases  pb.LeaseClient
 	feeds   *feeds
 	sharing *batch.Group[*member]
@@ -107,7 +107,6 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 		log:      log,
 		timing:   t,
 		channel:  channel,
-		kv:       pb.NewKVClient(channel),
 		leases:   pb.NewLeaseClient(channel),
 		others:   true,
 		leaving:  make(chan struct{}),
@@ -118,6 +117,14 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 	c.sharing = newSharing(c)
 	c.feeds = newFeeds(c, pb.NewWatchClient(channel), t.feeds)
 	return c
+}
+
+// over has requests go over the connections of a pool, and watches too. It is called
+// before there are any. What the pool reaches gRPC is to try at once, and not after its
+// pause, as it has what comes beside.
+func (c *conn) over(p *pool) {
+	p.reached = c.channel.ResetConnectBackoff
+	c.pool, c.feeds.client = p, pb.NewWatchClient(streams{c.channel, p})
 }
 
 // Caps implements driver.Conn.
@@ -178,6 +185,7 @@ func (c *conn) Close() error {
 	c.running.Wait()
 	c.sharing.Close()
 	c.limits.Close()
+	c.pool.close()
 	var err error
 	if c.release != nil {
 		err = c.release()

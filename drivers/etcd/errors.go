@@ -18,7 +18,7 @@ const store = "etcd"
 // (ErrNoSpace) is none of them: a server that finds out while it applies a change
 // says so, and has made it.
 var refusals = []error{
-	rpctypes.ErrNoLeader,                   // asked for where there are other members, see conn.do
+	rpctypes.ErrNoLeader,                   // asked for where there are other members, see conn.ask
 	rpctypes.ErrTooManyRequests,            // the backlog is full
 	rpctypes.ErrGRPCNotSupportedForLearner, // the balancer picks learners too
 }

@@ -9,7 +9,6 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.uber.org/zap"
-	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -63,14 +62,11 @@ func (c *conn) grant(ctx context.Context, o op, ttl time.Duration) (id int64, gr
 	for range grantAttempts {
 		id, sent = 1+rand.Int64N(1<<63-1), time.Now()
 		o.key = formatLease(id)
-		err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
-			resp, err := c.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: id, TTL: int64(ttl / time.Second)}, opts...)
-			granted = time.Duration(resp.GetTTL()) * time.Second
-			return err
-		})
+		resp := new(pb.LeaseGrantResponse)
+		err = c.do(ctx, o, pb.Lease_LeaseGrant_FullMethodName, &pb.LeaseGrantRequest{ID: id, TTL: int64(ttl / time.Second)}, resp)
 		switch {
 		case err == nil:
-			return id, granted, sent, nil
+			return id, time.Duration(resp.TTL) * time.Second, sent, nil
 		case errors.Is(err, driver.ErrUncertain):
 			lost = err
 			answered := errors.Is(err, rpctypes.ErrNoSpace)
@@ -94,11 +90,10 @@ func (c *conn) grant(ctx context.Context, o op, ttl time.Duration) (id int64, gr
 // revoke ends a lease. One that does not exist is success; found tells.
 func (c *conn) revoke(ctx context.Context, id int64, limit time.Duration) (found bool, err error) {
 	o := op{name: "revoke", key: formatLease(id), write: true, limit: limit, life: c.ctx}
-	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
-		resp, err := c.leases.LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: id}, opts...)
-		c.told.saw(resp.GetHeader())
-		return err
-	})
+	resp := new(pb.LeaseRevokeResponse)
+	if err = c.do(ctx, o, pb.Lease_LeaseRevoke_FullMethodName, &pb.LeaseRevokeRequest{ID: id}, resp); err == nil {
+		c.saw(resp.Header)
+	}
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return false, nil
 	}

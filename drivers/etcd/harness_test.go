@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap/zaptest"
 	"google.golang.org/grpc"
@@ -80,6 +81,9 @@ func startOn(t testing.TB, config, admin clientv3.Config, timing timing) *fixtur
 	client := newClient(t, config, f.tap.options()...)
 	f.conn = newConn(client, namespace(t), zaptest.NewLogger(t), timing)
 	f.conn.direct = true // the tap sends nothing twice
+	if config.TLS == nil && config.Username == "" && len(config.DialOptions) == 0 {
+		f.overPool(config.Endpoints)
+	}
 	t.Cleanup(func() {
 		if err := f.conn.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -87,6 +91,33 @@ func startOn(t testing.TB, config, admin clientv3.Config, timing timing) *fixtur
 		f.wantEmpty()
 	})
 	return f
+}
+
+// overPool has the connection make its requests over a pool, as one of Open does, with a
+// channel from the beginning, and the tap listening.
+func (f *fixture) overPool(endpoints []string) {
+	f.t.Helper()
+	p := newTestPool(f.t, endpoints)
+	p.admit = f.tap.admit
+	f.conn.over(p)
+	f.conn.feeds.client = pb.NewWatchClient(tappedStreams{streams{f.conn.channel, p}, f.tap})
+	if !f.conn.reach(within(f.t)) { // and gRPC has one as well
+		f.t.Error("gRPC does not reach the server")
+	}
+}
+
+func newTestPool(t testing.TB, endpoints []string) *pool {
+	t.Helper()
+	var hosts []string
+	for _, e := range endpoints {
+		hosts = append(hosts, strings.TrimPrefix(e, "http://"))
+	}
+	p := newPool(hosts, time.Second, zaptest.NewLogger(t))
+	t.Cleanup(p.close)
+	c, err := p.reach()
+	must(t, err)
+	p.free.Put(c)
+	return p
 }
 
 // wantEmpty fails unless nothing of the namespace is left in the store.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/idle"
 )
 
 // The parameters of a URL.
@@ -139,6 +140,9 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 		return nil, failed(o, kind, cause(err))
 	}
 	c := newConn(client, t.Namespace, t.Logger, defaultTiming)
+	if t.TLS == nil && t.Username == "" && idle.CanLook { // else it takes what only gRPC has
+		c.over(newPool(t.Hosts, s.dialTimeout, t.Logger))
+	}
 	c.direct, c.others = true, len(t.Hosts) > 1
 	c.release = func() error {
 		defer cancel()

@@ -36,6 +36,31 @@ func (t *tap) options() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(t.unary), grpc.WithChainStreamInterceptor(t.stream)}
 }
 
+// admit counts a request that goes over a pool. As long as a test steps in, all go by
+// gRPC.
+func (t *tap) admit(method string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.step != nil {
+		return false
+	}
+	t.count[path.Base(method)]++
+	return true
+}
+
+// tappedStreams are those of a pool.
+type tappedStreams struct {
+	streams
+	tap *tap
+}
+
+func (s tappedStreams) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	open := func(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		return s.streams.NewStream(ctx, desc, method, opts...)
+	}
+	return s.tap.stream(ctx, desc, nil, method, open, opts...)
+}
+
 func (t *tap) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	t.mu.Lock()
 	t.count[path.Base(method)]++

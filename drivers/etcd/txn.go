@@ -6,7 +6,6 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"google.golang.org/grpc"
 )
 
 // The requests are built in the protocol's own types. Package clientv3 builds
@@ -75,22 +74,22 @@ func foundOne(resp *pb.TxnResponse, i int) *mvccpb.KeyValue {
 	return nil
 }
 
-func (c *conn) txn(ctx context.Context, o op, req *pb.TxnRequest) (resp *pb.TxnResponse, err error) {
-	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) (err error) {
-		resp, err = c.kv.Txn(ctx, req, opts...)
-		return err
-	})
-	c.told.saw(resp.GetHeader())
-	return resp, err
+func (c *conn) txn(ctx context.Context, o op, req *pb.TxnRequest) (*pb.TxnResponse, error) {
+	resp := new(pb.TxnResponse)
+	if err := c.do(ctx, o, pb.KV_Txn_FullMethodName, req, resp); err != nil {
+		return nil, err
+	}
+	c.saw(resp.Header)
+	return resp, nil
 }
 
-func (c *conn) read(ctx context.Context, o op, req *pb.RangeRequest) (resp *pb.RangeResponse, err error) {
-	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) (err error) {
-		resp, err = c.kv.Range(ctx, req, opts...)
-		return err
-	})
-	c.told.saw(resp.GetHeader())
-	return resp, err
+func (c *conn) read(ctx context.Context, o op, req *pb.RangeRequest) (*pb.RangeResponse, error) {
+	resp := new(pb.RangeResponse)
+	if err := c.do(ctx, o, pb.KV_Range_FullMethodName, req, resp); err != nil {
+		return nil, err
+	}
+	c.saw(resp.Header)
+	return resp, nil
 }
 
 // readLocal reads what one member has, without a word to the others, unless that is
@@ -112,7 +111,7 @@ func (c *conn) readLocal(ctx context.Context, o op, req *pb.RangeRequest) (*pb.R
 // told is the newest revision that this connection was told of.
 type told struct{ revision atomic.Int64 }
 
-// saw takes note of what a server says of itself; nil if there is no answer.
+// saw takes note of what a server says of itself.
 func (t *told) saw(h *pb.ResponseHeader) {
 	for newest := h.GetRevision(); ; {
 		known := t.revision.Load()
@@ -122,15 +121,21 @@ func (t *told) saw(h *pb.ResponseHeader) {
 	}
 }
 
+// saw takes note of what a server says of itself in an answer.
+func (c *conn) saw(h *pb.ResponseHeader) {
+	c.told.saw(h)
+	c.pool.saw(h)
+}
+
 // delete deletes a key, and returns at which revision; 0 if there was none.
 func (c *conn) delete(ctx context.Context, o op, key []byte) (revision int64, err error) {
-	err = c.do(ctx, o, func(ctx context.Context, opts ...grpc.CallOption) error {
-		resp, err := c.kv.DeleteRange(ctx, &pb.DeleteRangeRequest{Key: key}, opts...)
-		c.told.saw(resp.GetHeader())
-		if resp.GetDeleted() > 0 {
-			revision = resp.Header.Revision
-		}
-		return err
-	})
-	return revision, err
+	resp := new(pb.DeleteRangeResponse)
+	if err := c.do(ctx, o, pb.KV_DeleteRange_FullMethodName, &pb.DeleteRangeRequest{Key: key}, resp); err != nil {
+		return 0, err
+	}
+	c.saw(resp.Header)
+	if resp.Deleted > 0 {
+		revision = resp.Header.GetRevision()
+	}
+	return revision, nil
 }

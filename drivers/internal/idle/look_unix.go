@@ -1,6 +1,6 @@
 //go:build unix
 
-package consul
+package idle
 
 import (
 	"errors"
@@ -9,11 +9,14 @@ import (
 	"syscall"
 )
 
-const canLook = true
+// CanLook reports whether connections can be looked at on this system.
+const CanLook = true
 
-// look returns nil if there is nothing to be read from a connection at present, as it
-// should be before something was asked, and else says what is wrong. It does not wait.
-func look(conn net.Conn) error {
+// Look returns nil if there is nothing to be read from a connection at present, as it
+// should be before something was asked, and else says what is wrong: ErrSpoken, or that
+// it was closed. It does not wait. After ErrSpoken the connection is of no use, as a part
+// of what was said is lost.
+func Look(conn net.Conn) error {
 	c, ok := conn.(syscall.Conn)
 	if !ok {
 		return nil // not the system's
@@ -39,7 +42,7 @@ func look(conn net.Conn) error {
 	case failure != nil:
 		return failure
 	case n > 0:
-		return errFull
+		return ErrSpoken
 	default:
 		return io.EOF
 	}
