@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/drivers/etcd/internal/h2"
+	"github.com/coordkit/coordkit/drivers/internal/secure"
 )
 
 // followerFor is how long a connection serves that is to a member which does not lead,
@@ -28,10 +29,28 @@ type channel struct {
 	until  time.Time // it serves until then; zero: for as long as it likes
 }
 
-// dial connects to one of the hosts.
+// dial connects to one of the hosts, and logs in where there is a password.
 func (p *pool) dial(ctx context.Context, host int, stream bool) (*channel, error) {
-	dialer := net.Dialer{Timeout: p.timeout}
-	socket, err := dialer.DialContext(ctx, "tcp", p.hosts[host])
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	c, err := p.connectTo(ctx, host, stream)
+	if err != nil || p.username == "" {
+		return c, err
+	}
+	token, err := p.login(ctx, c)
+	if err != nil {
+		_ = c.Close() // may be closed already
+		return nil, err
+	}
+	c.Add(h2.Field{Name: rpctypes.TokenFieldNameGRPC, Value: token})
+	return c, nil
+}
+
+func (p *pool) connectTo(ctx context.Context, host int, stream bool) (*channel, error) {
+	socket, err := new(net.Dialer).DialContext(ctx, "tcp", p.hosts[host])
+	if err == nil && p.tls != nil {
+		socket, err = secure.Client(ctx, socket, p.hosts[host], p.tls)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +71,43 @@ func (p *pool) dial(ctx context.Context, host int, stream bool) (*channel, error
 		p.calling++
 	}
 	return c, nil
+}
+
+// staleTokens are the answers that a token gets which has expired, or was given before the
+// last change of a right. The server looks at it before anything else.
+var staleTokens = []error{rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision}
+
+// login returns the token that requests have to bring, and asks for one by a connection if
+// there is none. To check a password takes a server a tenth of a second, so all connections
+// have the same.
+func (p *pool) login(ctx context.Context, c *channel) (token string, err error) {
+	p.mu.Lock()
+	token = p.token
+	p.mu.Unlock()
+	if token != "" {
+		return token, nil
+	}
+	resp := new(pb.AuthenticateResponse)
+	req := &pb.AuthenticateRequest{Name: p.username, Password: p.password}
+	if err := c.Call(ctx, pb.Auth_Authenticate_FullMethodName, req, resp); err != nil {
+		return "", err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.token = resp.Token
+	return p.token, nil
+}
+
+// forget has the next connection get another token, and closes those that are idle. It may
+// be called of nil.
+func (p *pool) forget() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.token = ""
+	p.mu.Unlock()
+	p.free.Empty()
 }
 
 // Close implements idle.Conn.
@@ -151,15 +207,20 @@ type streams struct {
 
 // NewStream connects to another host each time, so that who has lost one tries the next,
 // and the watches of many programs are shared by all members. If none can be reached that
-// way, gRPC may have a connection still, or know another way.
+// way, gRPC may have a connection still, or know another way: it heeds HTTPS_PROXY. If that
+// took all of the caller's time, the next goes by gRPC at once.
 func (s streams) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	p := s.pool
+	if p.barred.Swap(false) {
+		return s.ClientConnInterface.NewStream(ctx, desc, method, opts...)
+	}
 	first := int(p.streamed.Add(1) % uint32(len(p.hosts)))
 	for i := range p.hosts {
 		if c, err := p.dial(ctx, (first+i)%len(p.hosts), true); err == nil {
 			return c.open(ctx, method)
 		}
 	}
+	p.barred.Store(ctx.Err() != nil)
 	return s.ClientConnInterface.NewStream(ctx, desc, method, opts...)
 }
 

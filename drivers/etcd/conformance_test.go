@@ -132,7 +132,7 @@ func (s *stand) openLink(ctx context.Context, namespace string) (driver.Conn, co
 	c := newConn(client, namespace, nil, defaultTiming)
 	c.direct, c.release = true, client.Close
 	if s.pooled {
-		p := newPool(g.Addrs(), defaultSettings.dialTimeout, zap.NewNop())
+		p := newPool(access{hosts: g.Addrs(), timeout: defaultSettings.dialTimeout}, zap.NewNop())
 		p.admit = func(string) bool { return !l.holds() }
 		c.over(p)
 		p.connect() // so that what the suite does first goes over it, too

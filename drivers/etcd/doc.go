@@ -80,15 +80,15 @@
 // at a time makes fewer requests than it has locks to take. If the server refuses
 // the transaction, nothing of it was done, and each is made again by itself.
 //
-// A connection of Open without TLS and passwords makes its requests over TCP connections
-// of its own, on which who asks writes and reads; with gRPC's two goroutines for each it
-// would take twice the processor's time, and a lock and unlock an eighth longer. Where the
-// URL names several hosts they are to the leader, which the others would have to ask, and
-// when an answer tells of an election the next leader is looked for. There are up to two,
-// beside gRPC's, for a program that makes several requests a second, and one for the watches
-// while there are any, which go to all members in turns. As long as there is none, requests
-// go by gRPC, and so do those that come at the same time, or are longer than 16 KiB, and the
-// renewals of sessions.
+// A connection of Open makes its requests over connections of its own, on which who asks
+// writes and reads; with gRPC's two goroutines for each it would take twice the
+// processor's time, and a lock and unlock an eighth longer. Where the URL names several
+// hosts they are to the leader, which the others would have to ask, and when an answer
+// tells of an election the next leader is looked for. Where there is a password they
+// share one token. There are up to two, beside gRPC's, for a program that makes several
+// requests a second, and one for the watches while there are any, which go to all
+// members in turns. As long as there is none, requests go by gRPC, and so do those that
+// come at the same time, or are longer than 16 KiB, and the renewals of sessions.
 //
 // A connection with waits asks the server for a sign of life after 3 s of
 // silence, so that a wait on a member that is frozen moves to another within

@@ -81,8 +81,8 @@ func startOn(t testing.TB, config, admin clientv3.Config, timing timing) *fixtur
 	client := newClient(t, config, f.tap.options()...)
 	f.conn = newConn(client, namespace(t), zaptest.NewLogger(t), timing)
 	f.conn.direct = true // the tap sends nothing twice
-	if config.TLS == nil && config.Username == "" && len(config.DialOptions) == 0 {
-		f.overPool(config.Endpoints)
+	if len(config.DialOptions) == 0 {
+		f.overPool(config)
 	}
 	t.Cleanup(func() {
 		if err := f.conn.Close(); err != nil {
@@ -95,9 +95,9 @@ func startOn(t testing.TB, config, admin clientv3.Config, timing timing) *fixtur
 
 // overPool has the connection make its requests over a pool, as one of Open does, with a
 // channel from the beginning, and the tap listening.
-func (f *fixture) overPool(endpoints []string) {
+func (f *fixture) overPool(config clientv3.Config) {
 	f.t.Helper()
-	p := newTestPool(f.t, endpoints)
+	p := newTestPool(f.t, config)
 	p.admit = f.tap.admit
 	f.conn.over(p)
 	f.conn.feeds.client = pb.NewWatchClient(tappedStreams{streams{f.conn.channel, p}, f.tap})
@@ -106,13 +106,13 @@ func (f *fixture) overPool(endpoints []string) {
 	}
 }
 
-func newTestPool(t testing.TB, endpoints []string) *pool {
+func newTestPool(t testing.TB, config clientv3.Config) *pool {
 	t.Helper()
-	var hosts []string
-	for _, e := range endpoints {
-		hosts = append(hosts, strings.TrimPrefix(e, "http://"))
+	target := driver.Target{TLS: config.TLS, Username: config.Username, Password: driver.Secret(config.Password)}
+	for _, e := range config.Endpoints {
+		target.Hosts = append(target.Hosts, e[strings.LastIndex(e, "/")+1:])
 	}
-	p := newPool(hosts, time.Second, zaptest.NewLogger(t))
+	p := newPool(accessTo(target, settings{dialTimeout: 2 * time.Second}), zaptest.NewLogger(t))
 	t.Cleanup(p.close)
 	c, err := p.reach()
 	must(t, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
@@ -56,7 +57,7 @@ func init() {
 			},
 			{
 				Name:  paramKeepaliveTime,
-				Doc:   "after how long without a sign of life a connection in use is tested, at least 10s (default 10s)",
+				Doc:   "after how long without a sign of life a connection of gRPC's in use is tested, at least 10s (default 10s)",
 				Check: atLeast(minKeepaliveTime),
 			},
 			{
@@ -140,8 +141,8 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 		return nil, failed(o, kind, cause(err))
 	}
 	c := newConn(client, t.Namespace, t.Logger, defaultTiming)
-	if t.TLS == nil && t.Username == "" && idle.CanLook { // else it takes what only gRPC has
-		c.over(newPool(t.Hosts, s.dialTimeout, t.Logger))
+	if idle.CanLook {
+		c.over(newPool(accessTo(t, s), t.Logger))
 	}
 	c.direct, c.others = true, len(t.Hosts) > 1
 	c.release = func() error {
@@ -152,6 +153,15 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 		return nil
 	}
 	return c, nil
+}
+
+func accessTo(t driver.Target, s settings) access {
+	a := access{hosts: t.Hosts, timeout: s.dialTimeout, username: t.Username, password: string(t.Password)}
+	if t.TLS != nil {
+		a.tls = t.TLS.Clone()
+		a.tls.NextProtos = []string{http2.NextProtoTLS}
+	}
+	return a
 }
 
 func clientConfig(life context.Context, t driver.Target, s settings) clientv3.Config {

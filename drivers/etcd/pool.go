@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -37,8 +38,8 @@ const (
 	longestRedial = 3 * time.Second
 )
 
-// pool is connections to the servers over which requests go without TLS and passwords,
-// each one request at a time: see package h2. Requests beyond that go by gRPC, which sends
+// pool is connections to the servers over which requests go one at a time: see package h2.
+// Requests beyond that go by gRPC, which sends
 // many of them at once. And so do watches, if their connections cannot be made: see streams.
 //
 // Where there are several members the connections are to the leader, as that is whom the
@@ -46,12 +47,12 @@ const (
 // because there was not much to ask, or the servers cannot be reached, or have just elected
 // a leader, requests go by gRPC.
 type pool struct {
-	hosts    []string
-	timeout  time.Duration // of an attempt to connect
+	access
 	log      *zap.Logger
 	free     *idle.Set[*channel]
 	term     atomic.Uint64 // the newest that was heard of: there may be another leader
 	streamed atomic.Uint32 // counts the streams that were opened, from anywhere
+	barred   atomic.Bool   // no time was left for gRPC when the last was opened
 
 	// reached is called when a connection was made.
 	reached func()
@@ -68,6 +69,7 @@ type pool struct {
 	calling int                   // those that are not
 	dialing bool
 	closed  bool
+	token   string        // that the servers have given for the password; "": none yet
 	first   int           // of hosts, to be asked first
 	missed  int           // requests that found no connection, since
 	since   time.Time     // then
@@ -75,12 +77,21 @@ type pool struct {
 	after   time.Time     // when the next may be made
 }
 
-func newPool(hosts []string, timeout time.Duration, log *zap.Logger) *pool {
+// access is how to get to the servers.
+type access struct {
+	hosts    []string
+	timeout  time.Duration // of an attempt to connect
+	tls      *tls.Config   // nil: none
+	username string        // "": none
+	password string
+}
+
+func newPool(a access, log *zap.Logger) *pool {
 	p := &pool{
-		hosts: hosts, timeout: timeout, log: log,
+		access: a, log: log,
 		free:  idle.New[*channel](mostChannels, channelIdle),
 		open:  make(map[*channel]struct{}),
-		first: rand.N(len(hosts)), reached: func() {},
+		first: rand.N(len(a.hosts)), reached: func() {},
 	}
 	p.streamed.Store(rand.Uint32())
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -100,6 +111,11 @@ func (p *pool) ask(ctx, attempt context.Context, method string, req, reply proto
 	}
 	err = c.Call(attempt, method, req, reply)
 	switch {
+	case err != nil && p.username != "" && isAny(err, staleTokens):
+		// Nothing was done. gRPC's client gets a token of its own if need be.
+		_ = c.Close() // may be closed already
+		p.forget()
+		return false, nil
 	case c.Good() && status.Code(err) != codes.Unavailable:
 		p.free.Put(c)
 	case ctx.Err() != nil: // the caller's end is nobody's fault

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap/zaptest"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -20,13 +21,10 @@ import (
 )
 
 // openOn opens a connection as a program does.
-func openOn(t *testing.T, etcd *testserver.Etcd, change func(*driver.Target)) *conn {
+func openOn(t *testing.T, etcd *testserver.Etcd) *conn {
 	t.Helper()
 	target := targetOf(t, etcd)
 	target.Logger = zaptest.NewLogger(t)
-	if change != nil {
-		change(&target)
-	}
 	opened, err := open(within(t), target)
 	must(t, err)
 	t.Cleanup(func() { must(t, opened.Close()) })
@@ -57,7 +55,7 @@ func (c *conn) asks(t *testing.T) error {
 // Who asks now and then has no connection beside gRPC's, who asks all the time has one,
 // and it is not kept when there is nothing more to ask.
 func TestPoolIsForThoseWhoAskMuch(t *testing.T) {
-	c := openOn(t, single.Get(t), nil)
+	c := openOn(t, single.Get(t))
 	for range worthwhile - 1 {
 		must(t, c.asks(t))
 	}
@@ -85,12 +83,8 @@ func TestPoolIsForThoseWhoAskMuch(t *testing.T) {
 	}
 }
 
-// Secrets and TLS are for gRPC, as is a client of the program's own.
-func TestNoPoolForWhatOnlyGRPCHas(t *testing.T) {
-	c := openOn(t, single.Get(t), func(target *driver.Target) { target.TLS = &tls.Config{MinVersion: tls.VersionTLS12} })
-	if c.pool != nil {
-		t.Error("a pool beside TLS")
-	}
+// A client of the program's own does all by itself.
+func TestNoPoolBesideAClientOfOnesOwn(t *testing.T) {
 	made, err := New(newClient(t, single.Get(t).ClientConfig()), "test", nil)
 	must(t, err)
 	defer made.Close()
@@ -133,7 +127,7 @@ func TestPoolFollowsTheLeader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			must(t, etcd.WaitHealthy(within(t)))
-			c := openOn(t, etcd, nil)
+			c := openOn(t, etcd)
 			c.timing.attempt, c.pool.timeout = 500*time.Millisecond, 500*time.Millisecond
 			leads := func() bool {
 				_ = c.asks(t) // it may fail for a while
@@ -169,7 +163,7 @@ func TestPoolFollowsTheLeader(t *testing.T) {
 // A member that has lost the others says so, and is not asked over the pool again.
 func TestPoolLeavesAMemberThatHasLostTheOthers(t *testing.T) {
 	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{Members: 3})
-	c := openOn(t, etcd, nil)
+	c := openOn(t, etcd)
 	eventually(t, "there is a connection", func() bool {
 		must(t, c.asks(t))
 		calling, _, _ := c.pool.state()
@@ -227,7 +221,7 @@ func TestPoolTellsGRPCThatTheServerIsBack(t *testing.T) {
 		Backoff: backoff.Config{BaseDelay: 10 * patience, MaxDelay: 10 * patience, Multiplier: 1},
 	}))
 	c := newConn(client, namespace(t), zaptest.NewLogger(t), defaultTiming)
-	c.over(newTestPool(t, etcd.Endpoints()))
+	c.over(newTestPool(t, etcd.ClientConfig()))
 	t.Cleanup(func() { must(t, c.Close()) })
 	if !c.reach(within(t)) {
 		t.Fatal("gRPC does not reach the server")
@@ -270,7 +264,7 @@ func TestPoolWithServerThatSpeaksFirst(t *testing.T) {
 		server.Stop()
 		serving.Wait()
 	})
-	p := newTestPool(t, []string{"http://" + l.Addr().String()})
+	p := newTestPool(t, clientv3.Config{Endpoints: []string{l.Addr().String()}})
 	for i := range 100 {
 		sent, err := p.ask(within(t), within(t), pb.KV_Range_FullMethodName, &pb.RangeRequest{}, new(pb.RangeResponse))
 		if !sent || err != nil {
@@ -281,7 +275,7 @@ func TestPoolWithServerThatSpeaksFirst(t *testing.T) {
 
 // After a backup was restored, terms begin again.
 func TestPoolAfterTermsWentBack(t *testing.T) {
-	p := newTestPool(t, triple.Get(t).Endpoints())
+	p := newTestPool(t, triple.Get(t).ClientConfig())
 	p.term.Store(1 << 40)
 	if c := p.take(); c != nil {
 		t.Error("a connection of before an election is used")
@@ -295,7 +289,7 @@ func TestPoolAfterTermsWentBack(t *testing.T) {
 // A caller who gives up takes the connection with it, and no other.
 func TestPoolWhenCallersGiveUp(t *testing.T) {
 	member := single.Get(t).Member(0)
-	p := newTestPool(t, single.Get(t).Endpoints())
+	p := newTestPool(t, single.Get(t).ClientConfig())
 	p.connect()
 	ask := func(ctx, attempt context.Context) (sent bool) {
 		sent, _ = p.ask(ctx, attempt, pb.KV_Range_FullMethodName, &pb.RangeRequest{Key: []byte("k")}, new(pb.RangeResponse))
@@ -318,5 +312,85 @@ func TestPoolWhenCallersGiveUp(t *testing.T) {
 	must(t, member.Thaw())
 	if n := calling(); !asked || n != 0 {
 		t.Errorf("asked: %v; %d connections are left to a member that does not answer", asked, n)
+	}
+}
+
+// asksOver makes requests over a pool, which must have a connection, and the same one
+// throughout.
+func asksOver(t *testing.T, p *pool) {
+	t.Helper()
+	for i := range 50 {
+		if sent, err := p.lists(t); !sent || err != nil {
+			t.Fatalf("request %d: %v, %v", i, sent, err)
+		}
+	}
+}
+
+func (p *pool) lists(t *testing.T) (sent bool, err error) {
+	t.Helper()
+	return p.ask(within(t), within(t), pb.KV_Range_FullMethodName, &pb.RangeRequest{Key: []byte("k")}, new(pb.RangeResponse))
+}
+
+// With TLS there is what TLS says before and after.
+func TestPoolWithTLS(t *testing.T) {
+	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{TLS: true})
+	p := newTestPool(t, etcd.ClientConfig())
+	asksOver(t, p)
+	must(t, etcd.Member(0).Kill())
+	must(t, etcd.Member(0).Restart())
+	must(t, etcd.WaitHealthy(within(t)))
+	if sent, err := p.lists(t); sent || err != nil {
+		t.Errorf("asked over a connection that was closed: %v", err)
+	}
+	stranger := newPool(accessTo(driver.Target{Hosts: p.hosts, TLS: &tls.Config{MinVersion: tls.VersionTLS12}}, defaultSettings), zaptest.NewLogger(t))
+	defer stranger.close()
+	if _, err := stranger.reach(); err == nil {
+		t.Error("a server is trusted whom nobody knows")
+	}
+}
+
+// All connections have one token. When it has expired requests go by gRPC, until there is
+// a connection with another.
+func TestPoolWithPassword(t *testing.T) {
+	etcd := withAuth(t, testserver.EtcdOptions{AuthTokenTTL: time.Second})
+	p := newTestPool(t, etcd.ClientConfig())
+	p.connect() // another one
+	token := p.token
+	asksOver(t, p)
+	expired := time.NewTimer(3 * time.Second) // who uses a token has it longer
+	<-expired.C
+	if sent, err := p.lists(t); sent || err != nil {
+		t.Errorf("asked with a token that has expired: %v, %v", sent, err)
+	}
+	if calling, _, _ := p.state(); calling != 0 || p.token != "" {
+		t.Errorf("%d connections are left, with token %q", calling, p.token)
+	}
+	p.connect()
+	asksOver(t, p)
+	if p.token == "" || p.token == token {
+		t.Errorf("the token is %q, as before", p.token)
+	}
+}
+
+// Where the servers cannot be reached but by a proxy, which gRPC knows of, packets to them
+// may be dropped without a word.
+func TestStreamsFindAnotherWay(t *testing.T) {
+	f := start(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	silent := newPool(access{hosts: []string{l.Addr().String()}, timeout: patience, username: "never asked for a password"}, zaptest.NewLogger(t))
+	defer silent.close()
+	defer l.Close()
+	over := streams{f.conn.channel, silent}
+	for i := range 4 {
+		ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
+		if i%2 == 1 {
+			ctx = within(t)
+		}
+		_, err := pb.NewWatchClient(over).Watch(ctx)
+		if direct := err != nil; direct != (i%2 == 0) {
+			t.Errorf("stream %d: %v", i, err)
+		}
+		cancel()
 	}
 }

@@ -50,8 +50,12 @@ func (h *feeds) serve() {
 		if time.Since(began) > longestReopen {
 			reopen, refusals = 0, 0
 		}
-		if kindOf(err, false) == driver.ErrDenied {
+		denied := kindOf(err, false) == driver.ErrDenied
+		if denied {
 			refusals++
+		}
+		if denied || errors.Is(err, errRefused) { // maybe the token is too old
+			h.conn.pool.forget()
 		}
 		if h.over(err, refusals) {
 			return

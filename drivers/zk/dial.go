@@ -2,7 +2,6 @@ package zk
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/coordkit/coordkit/drivers/internal/secure"
 )
 
 // provider tells the library which host to dial. It resolves no names, as the
@@ -101,7 +102,7 @@ func (l *link) open(host string) (*wire, error) {
 		return nil, err
 	}
 	if l.peers.tls != nil {
-		if conn, err = secure(ctx, conn, host, l.peers.tls); err != nil {
+		if conn, err = secure.Client(ctx, conn, host, l.peers.tls); err != nil {
 			return nil, err
 		}
 	}
@@ -124,24 +125,6 @@ func (l *link) connectLimit() time.Duration {
 		return l.timing.opening
 	}
 	return l.timing.connect
-}
-
-// secure shakes hands.
-func secure(ctx context.Context, conn net.Conn, host string, config *tls.Config) (net.Conn, error) {
-	if config.ServerName == "" {
-		name, _, err := net.SplitHostPort(host)
-		if err != nil {
-			name = host
-		}
-		config = config.Clone()
-		config.ServerName = name
-	}
-	client := tls.Client(conn, config)
-	if err := client.HandshakeContext(ctx); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return client, nil
 }
 
 // The least time between two attempts to connect, and the pause after each of

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -58,24 +59,26 @@ type Conn struct {
 // Field is one that every request has in its header.
 type Field struct{ Name, Value string }
 
-// New makes a connection of a socket, to a server that calls itself authority.
-// Nothing is sent before the first call.
+// New makes a connection of a socket, with TLS or without, to a server that calls itself
+// authority. Nothing is sent before the first call.
 func New(socket net.Conn, authority string, fields ...Field) *Conn {
+	scheme := "http"
+	if _, secure := socket.(*tls.Conn); secure {
+		scheme = "https"
+	}
 	c := &Conn{
 		socket: socket, in: bufio.NewReader(socket),
 		room: firstWindow, first: firstWindow,
 		fields: []hpack.HeaderField{
 			{Name: ":method", Value: "POST"},
-			{Name: ":scheme", Value: "http"},
+			{Name: ":scheme", Value: scheme},
 			{Name: ":authority", Value: authority},
 			{Name: "content-type", Value: "application/grpc"},
 			{Name: "te", Value: "trailers"},
 			{Name: "user-agent", Value: "coordkit"},
 		},
 	}
-	for _, f := range fields {
-		c.fields = append(c.fields, hpack.HeaderField{Name: f.Name, Value: f.Value})
-	}
+	c.Add(fields...)
 	c.frames = http2.NewFramer(nil, c.in)
 	c.frames.SetReuseFrames()
 	c.frames.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil)
@@ -91,15 +94,27 @@ func New(socket net.Conn, authority string, fields ...Field) *Conn {
 	return c
 }
 
-// Socket returns what the connection was made of, to be looked at.
-func (c *Conn) Socket() net.Conn { return c.socket }
+// Add adds fields to all requests from the next on.
+func (c *Conn) Add(fields ...Field) {
+	for _, f := range fields {
+		c.fields = append(c.fields, hpack.HeaderField{Name: f.Name, Value: f.Value})
+	}
+}
+
+// Socket returns what the system reads and writes, below TLS.
+func (c *Conn) Socket() net.Conn {
+	if t, ok := c.socket.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c.socket
+}
 
 // Good reports whether the connection can serve another call. There is none under way.
 func (c *Conn) Good() bool { return !c.spent.Load() && c.in.Buffered() == 0 && c.id < lastStream }
 
 // Close closes the connection, unless it is closed already, which is an error. A call that
-// is under way fails.
-func (c *Conn) Close() error { return c.socket.Close() }
+// is under way fails. TLS has no last word, for which there might be no room.
+func (c *Conn) Close() error { return c.Socket().Close() }
 
 // request writes the header of a request, and with it whatever was to be sent before.
 // The last message of it is sent along if it is not nil.
