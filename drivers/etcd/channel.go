@@ -1,7 +1,9 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +11,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/drivers/etcd/internal/h2"
@@ -25,31 +28,31 @@ type channel struct {
 	pool   *pool
 	host   int       // of the pool's
 	stream bool      // it is for a stream
+	token  string    // that its requests bring; "": none
 	term   uint64    // when it was made
 	until  time.Time // it serves until then; zero: for as long as it likes
 }
 
-// dial connects to one of the hosts, and logs in where there is a password.
-func (p *pool) dial(ctx context.Context, host int, stream bool) (*channel, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+// dial connects to one of the hosts, and logs in where there is a password. A timeout of 0
+// is the pool's.
+func (p *pool) dial(ctx context.Context, host int, stream bool, timeout time.Duration) (*channel, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(timeout, p.timeout))
 	defer cancel()
-	c, err := p.connectTo(ctx, host, stream)
-	if err != nil || p.username == "" {
-		return c, err
-	}
-	token, err := p.login(ctx, c)
+	c, err := p.open(ctx, host, stream)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.login.in(ctx, c); err != nil {
 		_ = c.Close() // may be closed already
 		return nil, err
 	}
-	c.Add(h2.Field{Name: rpctypes.TokenFieldNameGRPC, Value: token})
 	return c, nil
 }
 
-func (p *pool) connectTo(ctx context.Context, host int, stream bool) (*channel, error) {
+func (p *pool) open(ctx context.Context, host int, stream bool) (*channel, error) {
 	socket, err := new(net.Dialer).DialContext(ctx, "tcp", p.hosts[host])
 	if err == nil && p.tls != nil {
-		socket, err = secure.Client(ctx, socket, p.hosts[host], p.tls)
+		socket, err = secured(ctx, socket, p.hosts[host], p.tls)
 	}
 	if err != nil {
 		return nil, err
@@ -66,55 +69,31 @@ func (p *pool) connectTo(ctx context.Context, host int, stream bool) (*channel, 
 		_ = socket.Close() // unused
 		return nil, net.ErrClosed
 	}
-	p.open[c] = struct{}{}
+	p.opened[c] = struct{}{}
 	if !stream {
 		p.calling++
 	}
 	return c, nil
 }
 
-// staleTokens are the answers that a token gets which has expired, or was given before the
-// last change of a right. The server looks at it before anything else.
-var staleTokens = []error{rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision}
-
-// login returns the token that requests have to bring, and asks for one by a connection if
-// there is none. To check a password takes a server a tenth of a second, so all connections
-// have the same.
-func (p *pool) login(ctx context.Context, c *channel) (token string, err error) {
-	p.mu.Lock()
-	token = p.token
-	p.mu.Unlock()
-	if token != "" {
-		return token, nil
+// secured begins TLS, and HTTP/2 in it, and nothing else.
+func secured(ctx context.Context, socket net.Conn, host string, config *tls.Config) (net.Conn, error) {
+	conn, err := secure.Client(ctx, socket, host, config)
+	if err != nil {
+		return nil, err
 	}
-	resp := new(pb.AuthenticateResponse)
-	req := &pb.AuthenticateRequest{Name: p.username, Password: p.password}
-	if err := c.Call(ctx, pb.Auth_Authenticate_FullMethodName, req, resp); err != nil {
-		return "", err
+	if conn.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+		_ = socket.Close() // unused
+		return nil, fmt.Errorf("%s does not offer HTTP/2", host)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.token = resp.Token
-	return p.token, nil
-}
-
-// forget has the next connection get another token, and closes those that are idle. It may
-// be called of nil.
-func (p *pool) forget() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	p.token = ""
-	p.mu.Unlock()
-	p.free.Empty()
+	return conn, nil
 }
 
 // Close implements idle.Conn.
 func (c *channel) Close() error {
 	c.pool.mu.Lock()
-	if _, open := c.pool.open[c]; open {
-		delete(c.pool.open, c)
+	if _, open := c.pool.opened[c]; open {
+		delete(c.pool.opened, c)
 		if !c.stream {
 			c.pool.calling--
 		}
@@ -132,16 +111,10 @@ func (p *pool) reach() (*channel, error) {
 	var second *channel
 	var failures []error
 	for i := range p.hosts {
-		c, err := p.dial(p.ctx, (first+i)%len(p.hosts), false)
-		if err != nil {
-			failures = append(failures, err)
-			continue
-		}
-		leads, err := c.leads()
+		c, leads, err := p.meet((first + i) % len(p.hosts))
 		switch {
 		case err != nil:
-			failures = append(failures, fmt.Errorf("%s: %w", p.hosts[c.host], err))
-			_ = c.Close() // may be closed already
+			failures = append(failures, err)
 		case leads || len(p.hosts) == 1:
 			p.prefer(c.host)
 			if second != nil {
@@ -159,6 +132,27 @@ func (p *pool) reach() (*channel, error) {
 		return nil, errors.Join(failures...)
 	}
 	return second, nil
+}
+
+// meet makes a connection to a host, and tells whether that leads. A token that is too old
+// is found out by that, and the next one tried.
+func (p *pool) meet(host int) (c *channel, leads bool, err error) {
+	for range 2 {
+		c, err = p.dial(p.ctx, host, false, 0)
+		if err != nil {
+			return nil, false, err
+		}
+		leads, err = c.leads()
+		if err == nil {
+			return c, leads, nil
+		}
+		_ = c.Close() // may be closed already
+		if !isAny(err, staleTokens) {
+			break
+		}
+		p.login.forget(c.token)
+	}
+	return nil, false, fmt.Errorf("%s: %w", p.hosts[host], err)
 }
 
 // leads asks the member at the other end whether it leads. One that knows of no leader,
@@ -208,24 +202,33 @@ type streams struct {
 // NewStream connects to another host each time, so that who has lost one tries the next,
 // and the watches of many programs are shared by all members. If none can be reached that
 // way, gRPC may have a connection still, or know another way: it heeds HTTPS_PROXY. If that
-// took all of the caller's time, the next goes by gRPC at once.
+// took all of the caller's time, streams go by gRPC for a while.
 func (s streams) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	p := s.pool
-	if p.barred.Swap(false) {
-		return s.ClientConnInterface.NewStream(ctx, desc, method, opts...)
-	}
-	first := int(p.streamed.Add(1) % uint32(len(p.hosts)))
-	for i := range p.hosts {
-		if c, err := p.dial(ctx, (first+i)%len(p.hosts), true); err == nil {
-			return c.open(ctx, method)
+	if p.barred.Load() < time.Now().UnixNano() {
+		first := int(p.streamed.Add(1) % uint32(len(p.hosts)))
+		for i := range p.hosts {
+			c, err := p.dial(ctx, (first+i)%len(p.hosts), true, streamDial/time.Duration(len(p.hosts)))
+			if err == nil {
+				return c.openStream(ctx, method)
+			}
+		}
+		if ctx.Err() != nil {
+			p.barred.Store(time.Now().Add(barredFor).UnixNano())
 		}
 	}
-	p.barred.Store(ctx.Err() != nil)
 	return s.ClientConnInterface.NewStream(ctx, desc, method, opts...)
 }
 
-// open opens a stream, to which the connection belongs.
-func (c *channel) open(ctx context.Context, method string) (grpc.ClientStream, error) {
+// How long it may take to connect to all hosts for a stream, which is less than feeds wait
+// for an answer, and for how long streams go by gRPC when it has taken longer.
+const (
+	streamDial = 1500 * time.Millisecond
+	barredFor  = 30 * time.Second
+)
+
+// openStream opens a stream, to which the connection belongs.
+func (c *channel) openStream(ctx context.Context, method string) (grpc.ClientStream, error) {
 	s, err := c.Open(ctx, method)
 	if err != nil {
 		_ = c.Close() // may be closed already

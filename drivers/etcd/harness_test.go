@@ -112,7 +112,8 @@ func newTestPool(t testing.TB, config clientv3.Config) *pool {
 	for _, e := range config.Endpoints {
 		target.Hosts = append(target.Hosts, e[strings.LastIndex(e, "/")+1:])
 	}
-	p := newPool(accessTo(target, settings{dialTimeout: 2 * time.Second}), zaptest.NewLogger(t))
+	target.Logger = zaptest.NewLogger(t)
+	p := poolFor(target, settings{dialTimeout: 2 * time.Second})
 	t.Cleanup(p.close)
 	c, err := p.reach()
 	must(t, err)

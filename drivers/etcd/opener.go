@@ -142,7 +142,7 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 	}
 	c := newConn(client, t.Namespace, t.Logger, defaultTiming)
 	if idle.CanLook {
-		c.over(newPool(accessTo(t, s), t.Logger))
+		c.over(poolFor(t, s))
 	}
 	c.direct, c.others = true, len(t.Hosts) > 1
 	c.release = func() error {
@@ -155,13 +155,15 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 	return c, nil
 }
 
-func accessTo(t driver.Target, s settings) access {
-	a := access{hosts: t.Hosts, timeout: s.dialTimeout, username: t.Username, password: string(t.Password)}
+func poolFor(t driver.Target, s settings) *pool {
+	to := access{hosts: t.Hosts, timeout: s.dialTimeout}
 	if t.TLS != nil {
-		a.tls = t.TLS.Clone()
-		a.tls.NextProtos = []string{http2.NextProtoTLS}
+		to.tls = t.TLS.Clone()
+		to.tls.NextProtos = []string{http2.NextProtoTLS}
 	}
-	return a
+	p := newPool(to, t.Logger)
+	p.login.username, p.login.password = t.Username, t.Password
+	return p
 }
 
 func clientConfig(life context.Context, t driver.Target, s settings) clientv3.Config {

@@ -48,11 +48,12 @@ const (
 // a leader, requests go by gRPC.
 type pool struct {
 	access
+	login    login
 	log      *zap.Logger
 	free     *idle.Set[*channel]
 	term     atomic.Uint64 // the newest that was heard of: there may be another leader
 	streamed atomic.Uint32 // counts the streams that were opened, from anywhere
-	barred   atomic.Bool   // no time was left for gRPC when the last was opened
+	barred   atomic.Int64  // until when streams go by gRPC, in nanoseconds of the epoch
 
 	// reached is called when a connection was made.
 	reached func()
@@ -65,11 +66,10 @@ type pool struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	open    map[*channel]struct{} // those of streams too
+	opened  map[*channel]struct{} // those of streams too
 	calling int                   // those that are not
 	dialing bool
 	closed  bool
-	token   string        // that the servers have given for the password; "": none yet
 	first   int           // of hosts, to be asked first
 	missed  int           // requests that found no connection, since
 	since   time.Time     // then
@@ -79,19 +79,17 @@ type pool struct {
 
 // access is how to get to the servers.
 type access struct {
-	hosts    []string
-	timeout  time.Duration // of an attempt to connect
-	tls      *tls.Config   // nil: none
-	username string        // "": none
-	password string
+	hosts   []string
+	timeout time.Duration // of an attempt to connect
+	tls     *tls.Config   // nil: none
 }
 
 func newPool(a access, log *zap.Logger) *pool {
 	p := &pool{
 		access: a, log: log,
-		free:  idle.New[*channel](mostChannels, channelIdle),
-		open:  make(map[*channel]struct{}),
-		first: rand.N(len(a.hosts)), reached: func() {},
+		free:   idle.New[*channel](mostChannels, channelIdle),
+		opened: make(map[*channel]struct{}),
+		first:  rand.N(len(a.hosts)), reached: func() {},
 	}
 	p.streamed.Store(rand.Uint32())
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -111,10 +109,10 @@ func (p *pool) ask(ctx, attempt context.Context, method string, req, reply proto
 	}
 	err = c.Call(attempt, method, req, reply)
 	switch {
-	case err != nil && p.username != "" && isAny(err, staleTokens):
-		// Nothing was done. gRPC's client gets a token of its own if need be.
+	case err != nil && isAny(err, staleTokens):
+		// Nothing was done. gRPC's client tries again, with a new token if need be.
 		_ = c.Close() // may be closed already
-		p.forget()
+		p.login.forget(c.token)
 		return false, nil
 	case c.Good() && status.Code(err) != codes.Unavailable:
 		p.free.Put(c)
@@ -184,6 +182,13 @@ func (p *pool) connect() {
 	}
 }
 
+// refused takes note that a watch was refused. It may be called of nil.
+func (p *pool) refused() {
+	if p != nil {
+		p.login.doubt()
+	}
+}
+
 // saw takes note of what a server says of itself in an answer. It may be called of nil.
 func (p *pool) saw(h *pb.ResponseHeader) {
 	if p == nil || len(p.hosts) == 1 {
@@ -204,11 +209,11 @@ func (p *pool) close() {
 	}
 	p.mu.Lock()
 	p.closed = true
-	open := p.open
-	p.open = nil
+	opened := p.opened
+	p.opened = nil
 	p.mu.Unlock()
 	p.cancel()
-	for c := range open {
+	for c := range opened {
 		_ = c.Conn.Close() // may be closed already
 	}
 	p.free.Close()

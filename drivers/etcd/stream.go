@@ -55,7 +55,7 @@ func (h *feeds) serve() {
 			refusals++
 		}
 		if denied || errors.Is(err, errRefused) { // maybe the token is too old
-			h.conn.pool.forget()
+			h.conn.pool.refused()
 		}
 		if h.over(err, refusals) {
 			return

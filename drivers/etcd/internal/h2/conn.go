@@ -109,7 +109,8 @@ func (c *Conn) Socket() net.Conn {
 	return c.socket
 }
 
-// Good reports whether the connection can serve another call. There is none under way.
+// Good reports whether the connection can serve another call. There is none under way. What
+// a server with TLS has said together with its last answer is not known yet.
 func (c *Conn) Good() bool { return !c.spent.Load() && c.in.Buffered() == 0 && c.id < lastStream }
 
 // Close closes the connection, unless it is closed already, which is an error. A call that
