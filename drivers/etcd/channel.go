@@ -201,11 +201,11 @@ type streams struct {
 
 // NewStream connects to another host each time, so that who has lost one tries the next,
 // and the watches of many programs are shared by all members. If none can be reached that
-// way, gRPC may have a connection still, or know another way: it heeds HTTPS_PROXY. If that
-// took all of the caller's time, streams go by gRPC for a while.
+// way, gRPC may have a connection still, or know another way: it heeds HTTPS_PROXY. If to
+// find that out took long, streams go by gRPC for a while.
 func (s streams) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	p := s.pool
-	if p.barred.Load() < time.Now().UnixNano() {
+	if began := time.Now(); p.barred.Load() < began.UnixNano() {
 		first := int(p.streamed.Add(1) % uint32(len(p.hosts)))
 		for i := range p.hosts {
 			c, err := p.dial(ctx, (first+i)%len(p.hosts), true, streamDial/time.Duration(len(p.hosts)))
@@ -213,15 +213,15 @@ func (s streams) NewStream(ctx context.Context, desc *grpc.StreamDesc, method st
 				return c.openStream(ctx, method)
 			}
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || time.Since(began) > streamDial/2 {
 			p.barred.Store(time.Now().Add(barredFor).UnixNano())
 		}
 	}
 	return s.ClientConnInterface.NewStream(ctx, desc, method, opts...)
 }
 
-// How long it may take to connect to all hosts for a stream, which is less than feeds wait
-// for an answer, and for how long streams go by gRPC when it has taken longer.
+// How long it may take to try all hosts for a stream, which is less than feeds wait for an
+// answer, and for how long streams go by gRPC when it has taken long.
 const (
 	streamDial = 1500 * time.Millisecond
 	barredFor  = 30 * time.Second

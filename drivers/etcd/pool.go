@@ -39,8 +39,8 @@ const (
 )
 
 // pool is connections to the servers over which requests go one at a time: see package h2.
-// Requests beyond that go by gRPC, which sends
-// many of them at once. And so do watches, if their connections cannot be made: see streams.
+// Requests beyond that go by gRPC, which sends many of them at once. And so do watches, if
+// their connections cannot be made: see streams.
 //
 // Where there are several members the connections are to the leader, as that is whom the
 // others would have to ask. They are made in the background, and while there is none,
