@@ -36,6 +36,9 @@ type channel struct {
 // dial connects to one of the hosts, and logs in where there is a password. A timeout of 0
 // is the pool's.
 func (p *pool) dial(ctx context.Context, host int, stream bool, timeout time.Duration) (*channel, error) {
+	if err := p.login.barred(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(timeout, p.timeout))
 	defer cancel()
 	c, err := p.open(ctx, host, stream)

@@ -40,6 +40,16 @@ var staleTokens = []error{rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevis
 
 var errDeniedBefore = errors.New("the password was refused a moment ago")
 
+// barred says why nobody is to log in for now, or returns nil.
+func (l *login) barred() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.denied.IsZero() && time.Since(l.denied) < deniedFor {
+		return errDeniedBefore
+	}
+	return nil
+}
+
 // in has the requests of a connection bring the token, and asks the server for one if there
 // is none.
 func (l *login) in(ctx context.Context, c *channel) error {
@@ -47,11 +57,8 @@ func (l *login) in(ctx context.Context, c *channel) error {
 		return nil
 	}
 	l.mu.Lock()
-	token, denied := l.token, l.denied
+	token := l.token
 	l.mu.Unlock()
-	if !denied.IsZero() && time.Since(denied) < deniedFor {
-		return errDeniedBefore
-	}
 	if token == "" {
 		var err error
 		if token, err = l.ask(ctx, c); err != nil {

@@ -33,42 +33,45 @@ func TestPoolWithTLS(t *testing.T) {
 	}
 }
 
-// All connections have one token. When it has expired requests go by gRPC, until there is
-// a connection with another.
+// All connections have one token. When it is too old requests go by gRPC, until there is a
+// connection with another.
 func TestPoolWithPassword(t *testing.T) {
-	etcd := withAuth(t, testserver.EtcdOptions{AuthTokenTTL: time.Second})
+	etcd := withAuth(t, testserver.EtcdOptions{})
 	p := newTestPool(t, etcd.ClientConfig())
 	p.connect() // another one
 	token := p.login.token
 	asksOver(t, p)
-	expire()
+	renewed := func() {
+		t.Helper()
+		p.connect()
+		asksOver(t, p)
+		if p.login.token == "" || p.login.token == token {
+			t.Errorf("the token is %q, and was %q", p.login.token, token)
+		}
+		token = p.login.token
+	}
+
+	// No token of a user is good any more after a change of the password, to the same one too.
+	admin := newClient(t, etcd.ClientConfig())
+	change := func() {
+		t.Helper()
+		_, err := admin.UserChangePassword(within(t), "root", "secret-root")
+		must(t, err)
+	}
+	change()
 	if sent, err := p.lists(t); sent || err != nil {
-		t.Errorf("asked with a token that has expired: %v, %v", sent, err)
+		t.Errorf("asked with a token that is too old: %v, %v", sent, err)
 	}
 	if p.login.token != "" {
 		t.Errorf("the token is still %q", p.login.token)
 	}
-	p.connect()
-	asksOver(t, p)
-	if p.login.token == "" || p.login.token == token {
-		t.Errorf("the token is %q, as before", p.login.token)
-	}
-
-	// It is found out also if no connection is left that has it.
-	token = p.login.token
 	p.free.Empty()
-	expire()
-	p.connect()
-	asksOver(t, p)
-	if p.login.token == "" || p.login.token == token {
-		t.Errorf("the token is %q, as before", p.login.token)
-	}
-}
+	renewed()
 
-// expire waits until tokens with a TTL of a second have expired. Who uses one has it longer.
-func expire() {
-	expired := time.NewTimer(3 * time.Second)
-	<-expired.C
+	// That is found out also when no connection is left that has it.
+	p.free.Empty()
+	change()
+	renewed()
 }
 
 // A password that the servers do not want, or do not want any more.
