@@ -12,7 +12,7 @@ import (
 // When one does not answer, the next is asked, and stays.
 type agents struct {
 	mu   sync.Mutex
-	all  []*api.Client
+	all  []access
 	next int // after the current one
 	at   *agent
 }
@@ -20,19 +20,26 @@ type agents struct {
 // agent is one of them, from when it became the current one until it is given
 // up.
 type agent struct {
-	*api.Client
+	access
 	ctx    context.Context // ends when it is given up
 	giveUp context.CancelFunc
 }
 
-func newAgents(clients []*api.Client) *agents {
-	a := &agents{all: clients}
+// access is how an agent is asked: for sessions and, by what may be another way, about
+// keys.
+type access struct {
+	*api.Client
+	keys keys
+}
+
+func newAgents(all []access) *agents {
+	a := &agents{all: all}
 	a.turn()
 	return a
 }
 
 func (a *agents) turn() {
-	a.at = &agent{Client: a.all[a.next]}
+	a.at = &agent{access: a.all[a.next]}
 	a.at.ctx, a.at.giveUp = context.WithCancel(context.Background())
 	a.next = (a.next + 1) % len(a.all)
 }

@@ -138,7 +138,7 @@ func (c *conn) failure(ctx, attempt context.Context, o op, sent bool, err error)
 func (c *conn) get(ctx context.Context, o op, key string) (kv *api.KVPair, err error) {
 	err = c.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
 		var meta *api.QueryMeta
-		kv, meta, err = a.KV().Get(key, consistently(ctx))
+		kv, meta, err = a.keys.Get(key, consistently(ctx))
 		return answered(meta, err)
 	})
 	return kv, err
@@ -171,14 +171,14 @@ func (c *conn) listAs(ctx context.Context, o op, prefix string, q api.QueryOptio
 // read, and nodes would seem to be gone. It says so in a header, but not to
 // those who have no token: they are told when they read a single key.
 func listAll(a *agent, prefix string, q *api.QueryOptions) (api.KVPairs, *api.QueryMeta, error) {
-	kvs, meta, err := a.KV().List(prefix, q)
+	kvs, meta, err := a.keys.List(prefix, q)
 	switch err = answered(meta, err); {
 	case err != nil:
 		return nil, nil, err
 	case meta.ResultsFilteredByACLs:
 		return nil, nil, errFiltered
 	case len(kvs) == 0 && meta.DefaultACLPolicy == "deny":
-		_, _, err = a.KV().Get(prefix, new(api.QueryOptions).WithContext(q.Context()))
+		_, _, err = a.keys.Get(prefix, new(api.QueryOptions).WithContext(q.Context()))
 	}
 	return kvs, meta, err
 }

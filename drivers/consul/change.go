@@ -77,7 +77,7 @@ func (s *session) deleteSame(ctx context.Context, o op, n driver.Node) error {
 		done := false
 		ops := []*api.KVTxnOp{removeSame(n.Key, index)}
 		_, shared, err := s.share(ctx, o, n.Dir, ops, func(ctx context.Context, a *agent) (err error) {
-			done, _, err = a.KV().DeleteCAS(&api.KVPair{Key: n.Key, ModifyIndex: index}, new(api.WriteOptions).WithContext(ctx))
+			done, err = a.keys.remove(ctx, n.Key, index)
 			return err
 		})
 		if err != nil || done || shared {

@@ -77,16 +77,27 @@ func (c *channel) ask(req *http.Request) (*http.Response, error) {
 		return nil, failure // the request's own
 	}
 	c.left, c.heard = maxHeader, false
+	resp, err := c.response(req)
+	switch {
+	case err != nil && failure != nil:
+		return nil, failure
+	case err != nil:
+		return nil, err
+	}
+	resp.Close = resp.Close || failure != nil
+	return resp, nil
+}
+
+// response reads the header of an answer, after those that only announce it.
+func (c *channel) response(req *http.Request) (*http.Response, error) {
 	for {
 		resp, err := http.ReadResponse(c.in, req)
 		switch {
-		case err != nil && failure != nil:
-			return nil, failure
 		case err != nil:
 			return nil, err
 		case resp.StatusCode >= http.StatusOK || resp.StatusCode == http.StatusSwitchingProtocols:
 			c.left = math.MaxInt64
-			resp.Close = resp.Close || failure != nil || resp.StatusCode == http.StatusSwitchingProtocols
+			resp.Close = resp.Close || resp.StatusCode == http.StatusSwitchingProtocols
 			return resp, nil
 		}
 	}

@@ -3,6 +3,8 @@ package consul
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +25,8 @@ type world struct {
 	t      *testing.T
 	consul *testserver.Consul
 	admin  *api.Client
+
+	own bool // on clients of the program's own
 
 	mu   sync.Mutex
 	taps map[string][]*tap // by namespace
@@ -70,7 +74,23 @@ func addrs(taps []*tap) (list []string) {
 }
 
 func (w *world) connect(ctx context.Context, namespace string, hosts []string) (driver.Conn, error) {
+	if w.own {
+		return openOwn(hosts[0], namespace)
+	}
 	return open(ctx, driver.Target{Hosts: hosts, Namespace: namespace, Logger: zap.NewNop()})
+}
+
+// openOwn connects by a client as the package comment has it.
+func openOwn(host, namespace string) (driver.Conn, error) {
+	wire := &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64}
+	client, err := api.NewClient(&api.Config{Address: host, HttpClient: &http.Client{Transport: wire}})
+	if err != nil {
+		return nil, err
+	}
+	// New would not have the namespaces of the suite.
+	c := newConn([]access{{client, newLibrary(client)}}, namespace, tenant{}, nil, defaultTiming)
+	c.release = wire.CloseIdleConnections // which is the program's business
+	return c, nil
 }
 
 // suiteLink is a network whose every connection can be broken, and before it
@@ -201,18 +221,28 @@ func TestConformanceThreeServers(t *testing.T) {
 	drivertest.Conforms(t, w.harness("consul, three servers", suiteTTL, 999*time.Millisecond))
 }
 
+// rules returns the rules with the IDs given.
+func rules(ids ...string) conformance.Options {
+	return conformance.Options{Rules: slices.DeleteFunc(conformance.DriverRules(), func(r conformance.Rule) bool {
+		return !slices.Contains(ids, r.ID)
+	})}
+}
+
 // With the TTL that Consul grants by default. Only the rules that are about
 // time are worth the time that this takes.
 func TestConformanceDefaultTTL(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, patient.Get(t))
-	var rules []conformance.Rule
-	for _, r := range conformance.DriverRules() {
-		switch r.ID {
-		case "B1", "S1", "S4", "S5", "S6", "S7", "C7", "W4", "E2":
-			rules = append(rules, r)
-		}
-	}
 	const ttl = 10 * time.Second
-	drivertest.Conforms(t, w.harness("consul, default TTL", ttl, ttl-time.Millisecond), conformance.Options{Rules: rules})
+	drivertest.Conforms(t, w.harness("consul, default TTL", ttl, ttl-time.Millisecond),
+		rules("B1", "S1", "S4", "S5", "S6", "S7", "C7", "W4", "E2"))
+}
+
+// By package api alone. Only what is said of keys is another way then.
+func TestConformanceOwnClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, single.Get(t))
+	w.own = true
+	drivertest.Conforms(t, w.harness("consul, a client of one's own", suiteTTL, 999*time.Millisecond),
+		rules("B1", "C1", "C2", "C4", "C5", "C8", "L2", "L3", "L4", "O1", "W2", "W3", "W4", "W5", "U1", "U2", "U3", "U4", "E1", "E2", "E3", "F2", "F5"))
 }

@@ -44,7 +44,7 @@ func New(client *api.Client, namespace string, opts *Options) (driver.Conn, erro
 		return nil, fmt.Errorf("consul: %w", err)
 	}
 	t := tenant{opts.ConsulNamespace, opts.Partition}
-	return newConn([]*api.Client{client}, namespace, t, opts.Logger, defaultTiming), nil
+	return newConn([]access{{client, newLibrary(client)}}, namespace, t, opts.Logger, defaultTiming), nil
 }
 
 // timing is every duration that the driver chooses.
@@ -94,7 +94,7 @@ type conn struct {
 
 var _ driver.Watcher = (*conn)(nil)
 
-func newConn(clients []*api.Client, namespace string, tenant tenant, log *zap.Logger, t timing) *conn {
+func newConn(all []access, namespace string, tenant tenant, log *zap.Logger, t timing) *conn {
 	if log == nil {
 		log = zap.NewNop()
 	}
@@ -106,7 +106,7 @@ func newConn(clients []*api.Client, namespace string, tenant tenant, log *zap.Lo
 		tenant:   tenant,
 		log:      log,
 		timing:   t,
-		agents:   newAgents(clients),
+		agents:   newAgents(all),
 		room:     make(chan struct{}, maxCalls),
 		strays:   newStrays(),
 		left:     make(chan struct{}),

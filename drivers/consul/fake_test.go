@@ -22,8 +22,12 @@ import (
 // sessions, which succeed.
 func fake(t *testing.T, timing timing, serve http.HandlerFunc) *conn {
 	t.Helper()
+	return openOn(t, timing, posing(t, withSessions(serve)))
+}
+
+func withSessions(serve http.HandlerFunc) http.HandlerFunc {
 	var ended atomic.Bool
-	return openOn(t, timing, posing(t, func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/v1/session/create":
 			_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
@@ -35,7 +39,7 @@ func fake(t *testing.T, timing timing, serve http.HandlerFunc) *conn {
 		default:
 			serve(w, r)
 		}
-	}))
+	}
 }
 
 // posing serves requests by a function, and says of its answers that they are JSON, as

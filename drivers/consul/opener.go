@@ -108,12 +108,13 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 		partition: cmp.Or(t.Params[paramPartition], os.Getenv("CONSUL_PARTITION")),
 	}
 	wire := newTransport(t.TLS, timeout, idle.CanLook)
-	clients := make([]*api.Client, len(t.Hosts))
+	all := make([]access, len(t.Hosts))
 	for i, host := range t.Hosts {
+		of := wire.client()
 		config := &api.Config{
 			Address:    host,
 			Scheme:     "http",
-			HttpClient: wire.client(),
+			HttpClient: of,
 			Token:      string(t.Token),
 			Datacenter: t.Params[paramDatacenter],
 			Namespace:  in.namespace,
@@ -122,13 +123,14 @@ func openWith(ctx context.Context, t driver.Target, timing timing) (*conn, error
 		if t.TLS != nil {
 			config.Scheme = "https"
 		}
-		var err error
-		if clients[i], err = api.NewClient(config); err != nil {
+		client, err := api.NewClient(config)
+		if err != nil {
 			wire.close()
 			return nil, invalid(o, "agent %s: %w", host, err)
 		}
+		all[i] = access{client, newKeys(of, client, wire)}
 	}
-	c := newConn(clients, t.Namespace, in, t.Logger, timing)
+	c := newConn(all, t.Namespace, in, t.Logger, timing)
 	c.refresh, c.release = wire.refresh, wire.close
 	return c, nil
 }

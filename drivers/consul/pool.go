@@ -28,24 +28,38 @@ func newPool(most, kept int, age time.Duration, dial func(context.Context) (*tcp
 	return &pool{dial: dial, room: make(chan struct{}, most), free: idle.New[*channel](kept, age)}
 }
 
-// roundTrip makes a request: see http.RoundTripper. One that only reads is made again
-// if an agent has closed a connection that was idle before it has answered; of another
-// nobody knows then whether it was carried out.
-func (p *pool) roundTrip(req *http.Request) (*http.Response, error) {
-	select {
-	case p.room <- struct{}{}:
-	case <-req.Context().Done():
-		return nil, refuse(req, req.Context().Err())
-	}
-	resp, err := p.exchange(req)
-	if err != nil {
-		<-p.room
+// roundTrip makes a request: see http.RoundTripper. One that only reads is made again.
+func (p *pool) roundTrip(req *http.Request) (resp *http.Response, err error) {
+	asked := false
+	err = p.use(req.Context(), req.Method == http.MethodGet && !hasBody(req), func(c *channel) (err error) {
+		asked = true
+		resp, err = c.exchange(req)
+		return err
+	})
+	if !asked && req.Body != nil {
+		_ = req.Body.Close() // not read
 	}
 	return resp, err
 }
 
-func (p *pool) exchange(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
+// use makes a request by a function, which gives the connection back or, with an error,
+// has closed it. If it is to be made again it is if an agent has closed a connection that
+// was idle before it has answered; of a request that changes something nobody knows then
+// whether it was carried out.
+func (p *pool) use(ctx context.Context, again bool, request func(*channel) error) error {
+	select {
+	case p.room <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := p.try(ctx, again, request)
+	if err != nil {
+		<-p.room
+	}
+	return err
+}
+
+func (p *pool) try(ctx context.Context, again bool, request func(*channel) error) error {
 	for {
 		c, err := p.take(ctx)
 		if err == nil && ctx.Err() != nil { // what is not sent now surely never will be
@@ -53,19 +67,19 @@ func (p *pool) exchange(req *http.Request) (*http.Response, error) {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return nil, refuse(req, err)
+			return err
 		}
 		if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
 			trace.GotConn(httptrace.GotConnInfo{Conn: c, Reused: c.used})
 		}
-		resp, err := c.exchange(req)
+		err = request(c)
 		switch {
 		case err == nil:
-			return resp, nil
+			return nil
 		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case !c.used || c.heard || req.Method != http.MethodGet || hasBody(req):
-			return nil, err
+			return ctx.Err()
+		case !c.used || c.heard || !again:
+			return err
 		}
 	}
 }
@@ -99,14 +113,6 @@ func (p *pool) give(c *channel, good bool) {
 		_ = c.Close() // may be closed already
 	}
 	<-p.room
-}
-
-// refuse ends a request that is not sent, as a RoundTripper has to.
-func refuse(req *http.Request, err error) error {
-	if req.Body != nil {
-		_ = req.Body.Close() // not read
-	}
-	return err
 }
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }

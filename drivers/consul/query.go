@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -32,6 +33,8 @@ type query struct {
 // asked is the body of a query: a request to one agent.
 type asked func(a *agent, q *api.QueryOptions) (*api.QueryMeta, error)
 
+var errLate = errors.New("a query was not answered in its time")
+
 // once asks once. It returns false if there is no answer to be had now and the
 // query is to be asked again, and an error if it never will.
 func (q *query) once(ask asked) (found answer, ok bool, err error) {
@@ -45,8 +48,14 @@ func (q *query) once(ask asked) (found answer, ok bool, err error) {
 	q.mu.Unlock()
 
 	// The store adds up to a sixteenth, so that queries do not end together.
-	ctx, cancel := context.WithTimeout(q.ctx, q.timing.wait+q.timing.wait/16+q.timing.grace)
+	var late atomic.Bool
+	ctx, cancel := context.WithCancel(q.ctx)
 	defer cancel()
+	limit := q.conn.limits.Begin(q.timing.wait+q.timing.wait/16+q.timing.grace, func() {
+		late.Store(true)
+		cancel()
+	})
+	defer limit.End()
 	a := q.conn.agents.current()
 	// An agent that is given up may still hold the connection for as long as
 	// the query waits. So where agents are given up one after the other, as
@@ -56,6 +65,9 @@ func (q *query) once(ask asked) (found answer, ok bool, err error) {
 		defer stop()
 	}
 	meta, err := ask(a, opts.WithContext(ctx))
+	if err != nil && late.Load() {
+		err = errLate
+	}
 	if err = answered(meta, err); err == nil {
 		q.pause = 0
 		found.at = meta.LastIndex
@@ -99,7 +111,7 @@ func (h *watches) watchSpot(l *line, s *spot) {
 	for {
 		var kv *api.KVPair
 		found, ok, err := q.once(func(a *agent, o *api.QueryOptions) (meta *api.QueryMeta, err error) {
-			kv, meta, err = a.KV().Get(s.key, o)
+			kv, meta, err = a.keys.Get(s.key, o)
 			return meta, err
 		})
 		h.mu.Lock()

@@ -73,12 +73,12 @@ func newMember(s *session, dir string, ops []*api.KVTxnOp) *member {
 // txn changes a node of a directory by a transaction of its own, or of several if
 // there is much going on.
 func (s *session) txn(ctx context.Context, o op, dir string, ops ...*api.KVTxnOp) ([]*api.KVPair, conflict, error) {
-	var resp api.TxnResponse
-	found, shared, err := s.share(ctx, o, dir, ops, s.conn.transact(ops, &resp))
+	var made findings
+	found, shared, err := s.share(ctx, o, dir, ops, s.conn.transact(ops, &made))
 	if shared {
 		return found, nil, err
 	}
-	return readAnswer(o, &resp, err)
+	return readAnswer(o, made, err)
 }
 
 // share makes a change by alone if there is room for a request, or else together

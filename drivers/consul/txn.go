@@ -24,57 +24,45 @@ type conflict map[int]string
 // txn makes a transaction. It returns the entries that its operations have
 // found or made, in their order; only those of a tree have values.
 func (c *conn) txn(ctx context.Context, o op, ops ...*api.KVTxnOp) ([]*api.KVPair, conflict, error) {
-	var resp api.TxnResponse
-	err := c.do(ctx, o, c.transact(ops, &resp))
-	return readAnswer(o, &resp, err)
+	var made findings
+	err := c.do(ctx, o, c.transact(ops, &made))
+	return readAnswer(o, made, err)
 }
 
 // readTxn makes a transaction that only reads. If the token may not read all that was
 // asked for, that is an error, as what is left out would seem to be gone: of those
 // that read, and of no others, Consul's answer tells.
 func (c *conn) readTxn(ctx context.Context, o op, ops ...*api.KVTxnOp) ([]*api.KVPair, error) {
-	var resp struct {
-		api.TxnResponse
-		ResultsFilteredByACLs bool
-	}
-	request := c.transact(ops, &resp)
+	var made findings
+	request := c.transact(ops, &made)
 	err := c.do(ctx, o, func(ctx context.Context, a *agent) error {
 		err := request(ctx, a)
-		if err == nil && resp.ResultsFilteredByACLs {
+		if err == nil && made.filtered {
 			err = errFiltered
 		}
 		return err
 	})
-	kvs, _, err := readAnswer(o, &resp.TxnResponse, err)
+	kvs, _, err := readAnswer(o, made, err)
 	return kvs, err
 }
 
-// transact returns the request of a transaction, whose answer is decoded into resp.
-func (c *conn) transact(ops []*api.KVTxnOp, resp any) func(context.Context, *agent) error {
-	body := make(api.TxnOps, len(ops))
-	for i, kv := range ops {
+// transact returns the request of a transaction.
+func (c *conn) transact(ops []*api.KVTxnOp, made *findings) func(context.Context, *agent) error {
+	for _, kv := range ops {
 		kv.Namespace, kv.Partition = c.tenant.namespace, c.tenant.partition
-		body[i] = &api.TxnOp{KV: kv}
 	}
-	return func(ctx context.Context, a *agent) error {
-		// Package api's own method does not tell the status of an error.
-		_, err := a.Raw().Write("/v1/txn", body, resp, new(api.WriteOptions).WithContext(ctx))
+	return func(ctx context.Context, a *agent) (err error) {
+		*made, err = a.keys.transact(ctx, ops)
 		return err
 	}
 }
 
 // readAnswer tells what came of a transaction.
-func readAnswer(o op, resp *api.TxnResponse, err error) ([]*api.KVPair, conflict, error) {
+func readAnswer(o op, made findings, err error) ([]*api.KVPair, conflict, error) {
 	var answer api.StatusError
 	switch {
 	case err == nil:
-		found := make([]*api.KVPair, 0, len(resp.Results))
-		for _, r := range resp.Results {
-			if r.KV != nil {
-				found = append(found, r.KV)
-			}
-		}
-		return found, nil, nil
+		return made.found, nil, nil
 	case errors.As(err, &answer) && answer.Code == http.StatusConflict:
 		conflict, err := readConflict(o, answer.Body)
 		return nil, conflict, err

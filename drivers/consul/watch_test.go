@@ -3,6 +3,8 @@ package consul
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,4 +132,23 @@ func (f *fixture) wantAnswered(dir string) {
 		b := f.watches.broad[f.dir(dir)]
 		return b != nil && b.seen != nil
 	})
+}
+
+// An agent that does not answer a query when it should have lapsed is given up.
+func TestQueryThatIsNotAnswered(t *testing.T) {
+	timing := brief()
+	timing.watch.wait, timing.watch.grace = 50*time.Millisecond, 100*time.Millisecond
+	var asked atomic.Int32
+	silent := posing(t, withSessions(func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		<-r.Context().Done()
+	}))
+	other := posing(t, withSessions(func(w http.ResponseWriter, _ *http.Request) { answerWith(w, 120) }))
+	c, err := openWith(within(t), driver.Target{Hosts: []string{silent, other}, Namespace: "ns"}, timing)
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	must(t, receive(t, "the wait", waiting(within(t), fakeSession(t, c), waitedFor("0", 100))))
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
 }
