@@ -66,18 +66,21 @@ func TestRequestEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A header without an end is nothing that an agent sends.
+// headerWithoutEnd serves what no agent sends.
+func headerWithoutEnd(_ int, conn net.Conn) {
+	line := fmt.Sprintf("X-Y: %s\r\n", strings.Repeat("z", 1<<10))
+	_, err := http.ReadRequest(bufio.NewReader(conn))
+	if err == nil {
+		_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+	}
+	for err == nil {
+		_, err = io.WriteString(conn, line)
+	}
+}
+
+// A header without an end is not read to the end of the memory.
 func TestHeaderWithoutEnd(t *testing.T) {
-	h := startHost(t, func(_ int, conn net.Conn) {
-		line := fmt.Sprintf("X-Y: %s\r\n", strings.Repeat("z", 1<<10))
-		_, err := http.ReadRequest(bufio.NewReader(conn))
-		if err == nil {
-			_, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
-		}
-		for err == nil {
-			_, err = io.WriteString(conn, line)
-		}
-	})
+	h := startHost(t, headerWithoutEnd)
 	wire := startTransport(t)
 	_, err := send(within(t), wire, http.MethodPut, h.url(), "")
 	wantIs(t, err, errNoAgent)

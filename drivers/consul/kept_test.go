@@ -59,11 +59,14 @@ func TestDirectConnectionIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-// ending is a connection that ends a ctx with whatever is read.
+// ending is a connection that ends a ctx with whatever is read, and is not closed when it
+// is said to be.
 type ending struct {
 	*net.TCPConn
 	end func()
 }
+
+func (ending) Close() error { return nil }
 
 func (c ending) Read(b []byte) (int, error) {
 	n, err := c.TCPConn.Read(b)
@@ -90,10 +93,12 @@ func TestDirectConnectionThatIsBeingClosed(t *testing.T) {
 	if !ok {
 		t.Fatal("no connection is idle")
 	}
-	c.tcp.Conn = ending{c.tcp.Conn.(*net.TCPConn), cancel}
+	conn := c.tcp.Conn.(*net.TCPConn)
+	c.tcp.Conn = ending{conn, cancel}
 	free.Put(c)
 	get(ctx)
 	get(within(t))
+	must(t, conn.Close())
 	if n := h.accepted.Load(); n != 2 {
 		t.Errorf("%d connections", n)
 	}
