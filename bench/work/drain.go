@@ -106,7 +106,7 @@ func (l *line) wait(ctx context.Context, who int) {
 		l.mu.Lock()
 		l.served = append(l.served, who)
 		l.mu.Unlock()
-		l.meter.releases(1)
+		l.meter.releases(who, 1)
 		err = errors.Join(err, l.locks[who].Unlock(ctx))
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (l *line) serve(ctx context.Context, stop context.CancelFunc) (contest.Samp
 	l.meter.inOrder()
 	l.meter.begin()
 	before, start := l.effort(), time.Now()
-	l.meter.releases(1)
+	l.meter.releases(0, 1)
 	if err := l.locks[0].Unlock(ctx); err != nil {
 		return contest.Sample{}, err
 	}

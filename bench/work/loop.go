@@ -142,7 +142,7 @@ func once(ctx context.Context, m *meter, who int, lock contest.Locker) error {
 	if !m.got(who, weight, number(lock)) {
 		return errCrowd
 	}
-	m.releases(weight)
+	m.releases(who, weight)
 	if err := lock.Unlock(ctx); err != nil {
 		return fmt.Errorf("unlock: %w", err)
 	}

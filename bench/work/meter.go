@@ -2,7 +2,6 @@ package work
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +28,8 @@ type meter struct {
 	waiting  int
 	held     int
 	last     uint64    // the number of the last entry that held it; 0 if there was none with one
-	grants   []grant   // of who is mixed, in their order
+	grants   []grant   // by entries with numbers of whom several hold at a time, in their order
+	holders  []int     // by contender: which of the grants is its last
 	released time.Time // when Unlock was last called while others waited; zero if there was no such call
 }
 
@@ -40,7 +40,7 @@ const arrival = 100 * time.Millisecond
 // newMeter has n contenders, of whom each holds one part of limit, or more.
 func newMeter(n, limit int) *meter {
 	return &meter{limit: limit, ordered: true, clocked: true, strange: n, served: make(chan struct{}), seen: make([]bool, n),
-		asked: make([]time.Time, n), sample: contest.Sample{PerClient: make([]int, n)}}
+		asked: make([]time.Time, n), holders: make([]int, n), sample: contest.Sample{PerClient: make([]int, n)}}
 }
 
 func (m *meter) begin() {
@@ -62,32 +62,13 @@ func (m *meter) end() {
 func (m *meter) result() contest.Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s := m.sample
 	if m.mixed {
-		m.sample.Checked, m.sample.Violations = len(m.grants), overtaken(m.grants)
+		s.Checked, s.Violations = overtaken(m.grants)
+	} else if len(m.grants) > 0 {
+		s.Checked, s.Violations = early(m.grants, m.limit)
 	}
-	return m.sample
-}
-
-// grant is that of a reader or a writer by the entry of a number.
-type grant struct {
-	number uint64
-	writes bool
-}
-
-// overtaken counts the writers that were let in before somebody of a lower number, and
-// the readers that were let in before such a writer.
-func overtaken(grants []grant) (n int) {
-	first, firstWriter := uint64(math.MaxUint64), uint64(math.MaxUint64) // of those who came in later
-	for _, g := range slices.Backward(grants) {
-		if g.writes && first < g.number || firstWriter < g.number {
-			n++
-		}
-		first = min(first, g.number)
-		if g.writes {
-			firstWriter = min(firstWriter, g.number)
-		}
-	}
-	return n
+	return s
 }
 
 // asks is called right before Lock.
@@ -100,7 +81,7 @@ func (m *meter) asks(who int) {
 
 // got is called right after Lock, by one who now holds so much by the entry of a
 // number, and reports false if more is held than may be. Without numbers, which are
-// then 0, and where several hold at a time, the order is told by the clock.
+// then 0, the order is told by the clock.
 func (m *meter) got(who, weight int, number uint64) bool {
 	now := time.Now()
 	m.mu.Lock()
@@ -127,8 +108,10 @@ func (m *meter) got(who, weight int, number uint64) bool {
 			m.sample.Violations++
 		}
 	}
-	if m.mixed && number > 0 && m.counts && !m.stopped {
-		m.grants = append(m.grants, grant{number, weight == m.limit})
+	if m.limit > 1 && number > 0 {
+		m.holders[who] = len(m.grants)
+		m.grants = append(m.grants, grant{number: number, weight: weight, writes: m.mixed && weight == m.limit,
+			counts: m.counts && !m.stopped, left: math.MaxInt})
 	}
 	m.last = max(m.last, number)
 	m.released = time.Time{}
@@ -146,11 +129,14 @@ func (m *meter) overtakes(asked time.Time) bool {
 	return false
 }
 
-// releases is called right before Unlock.
-func (m *meter) releases(weight int) {
+// releases is called right before Unlock, by one who holds so much.
+func (m *meter) releases(who, weight int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.held -= weight
+	if len(m.grants) > 0 {
+		m.grants[m.holders[who]].left = len(m.grants)
+	}
 	if m.waiting > 0 {
 		m.released = time.Now()
 	}

@@ -55,11 +55,17 @@ func TestOvertakingByNumber(t *testing.T) {
 	}
 	for who, number := range []uint64{7, 9, 8} {
 		m.got(who, 1, number)
-		m.releases(1)
+		m.releases(who, 1)
 	}
 	if s := m.result(); s.Violations != 1 || s.Checked != 3 {
 		t.Errorf("%d violations of %d, want 1 of 3", s.Violations, s.Checked)
 	}
+}
+
+// let is that somebody was let in.
+type let struct {
+	number uint64
+	writes bool
 }
 
 // A writer comes after all of a lower number, and a reader after the writers among them.
@@ -67,15 +73,15 @@ func TestOvertakingByReadersAndWriters(t *testing.T) {
 	const readers = 3
 	for _, c := range []struct {
 		name   string
-		grants []grant
+		grants []let
 		want   int
 	}{
 		{"nobody", nil, 0},
-		{"in order", []grant{{1, false}, {2, true}, {3, false}, {4, false}}, 0},
-		{"readers among themselves", []grant{{3, false}, {1, false}, {2, false}}, 0},
-		{"a reader before a writer", []grant{{1, true}, {3, false}, {2, true}}, 1},
-		{"a writer before a reader", []grant{{2, true}, {1, false}}, 1},
-		{"a writer before two", []grant{{3, true}, {1, true}, {2, false}}, 1},
+		{"in order", []let{{1, false}, {2, true}, {3, false}, {4, false}}, 0},
+		{"readers among themselves", []let{{3, false}, {1, false}, {2, false}}, 0},
+		{"a reader before a writer", []let{{1, true}, {3, false}, {2, true}}, 1},
+		{"a writer before a reader", []let{{2, true}, {1, false}}, 1},
+		{"a writer before two", []let{{3, true}, {1, true}, {2, false}}, 1},
 	} {
 		m := newMeter(readers, readers)
 		m.ordered, m.mixed = false, true
@@ -87,10 +93,47 @@ func TestOvertakingByReadersAndWriters(t *testing.T) {
 			}
 			m.asks(0)
 			m.got(0, weight, g.number)
-			m.releases(weight)
+			m.releases(0, weight)
 		}
 		if s := m.result(); s.Violations != c.want || s.Checked != len(c.grants) {
 			t.Errorf("%s: %d violations of %d, want %d", c.name, s.Violations, s.Checked, c.want)
+		}
+	}
+}
+
+// Of a semaphore, who comes while those ahead leave room is in order, whoever of them is
+// told first.
+func TestOvertakingAtASemaphore(t *testing.T) {
+	in, out := func(n uint64) int { return int(n) }, func(n uint64) int { return -int(n) }
+	for _, c := range []struct {
+		name  string
+		steps []int // the numbers of who is let in, and with a minus of who lets go
+		want  int
+	}{
+		{"nobody", nil, 0},
+		{"in order", []int{in(1), in(2), out(1), in(3), out(2), out(3)}, 0},
+		{"two for whom there is room", []int{in(2), in(1), out(1), out(2)}, 0},
+		{"two for whom room is made", []int{in(1), in(2), out(2), out(1), in(4), in(3), out(3), out(4)}, 0},
+		{"before who had waited", []int{in(1), in(2), out(1), in(4), out(2), in(3), out(3), out(4)}, 1},
+		{"before who never let go", []int{in(1), in(2), out(2), in(4), out(4), in(3)}, 1},
+	} {
+		m := newMeter(5, 2)
+		m.begin()
+		granted := 0
+		for _, s := range c.steps {
+			if who := max(s, -s); s < 0 {
+				m.releases(who, 1)
+			} else {
+				granted++
+				m.asks(who)
+				m.asked[who] = m.asked[who].Add(time.Duration(who) * -arrival) // the clock does not count
+				if !m.got(who, 1, uint64(who)) {
+					t.Errorf("%s: %d was one too many", c.name, who)
+				}
+			}
+		}
+		if s := m.result(); s.Violations != c.want || s.Checked != granted {
+			t.Errorf("%s: %d violations of %d, want %d of %d", c.name, s.Violations, s.Checked, c.want, granted)
 		}
 	}
 }
@@ -104,15 +147,15 @@ func TestHandoffIsFromUnlockToLock(t *testing.T) {
 	if m.got(1, 1, 0) {
 		t.Error("two may hold")
 	}
-	m.releases(1)
-	m.releases(1) // nobody waits
+	m.releases(0, 1)
+	m.releases(1, 1) // nobody waits
 	m.asks(0)
 	m.got(0, 1, 0)
 	m.asks(1)
-	m.releases(1)
+	m.releases(0, 1)
 	m.got(1, 1, 0)
 	m.asks(0)
-	m.releases(1)
+	m.releases(1, 1)
 	m.asks(2)
 	m.got(2, 1, 0) // who came when it was free, and was quicker than who waited
 	if n := len(m.result().Handoffs); n != 1 {
