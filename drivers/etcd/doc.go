@@ -66,7 +66,8 @@
 //	                                   beginning, but not while the watch is open;
 //	                                   where there are 12 nodes for each of ours, of
 //	                                   which there are fewer than 8, always a watch,
-//	                                   and mostly a read
+//	                                   and a read, mostly when it begins, or if it
+//	                                   takes longer than a second
 //	observe                            1 read, and 1 every half minute; a change
 //	                                   is 1 message of the server's
 //	keep a session                     1 message every third of the TTL, which is

@@ -189,3 +189,49 @@ func TestLateTransactionThatDeletes(t *testing.T) {
 	}
 	must(t, s.Delete(within(t), again))
 }
+
+// What was written again may have lost its lease, which a key alone does not tell: then
+// the node is read. So is another session's.
+func TestFirstOfWhatWasWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		then  func(f *fixture, s *session, n driver.Node)
+		asked int
+		first bool
+	}{
+		"as it was created": {func(*fixture, *session, driver.Node) {}, 1, true},
+		"updated": {func(f *fixture, s *session, n driver.Node) {
+			_, err := s.Update(within(f.t), n, []byte("b"))
+			must(f.t, err)
+		}, 2, true},
+		"written by somebody, without the lease": {func(f *fixture, _ *session, n driver.Node) {
+			_, err := f.admin.Put(within(f.t), n.Key, "b")
+			must(f.t, err)
+		}, 2, false},
+		"created again by somebody": {func(f *fixture, _ *session, n driver.Node) {
+			f.deleteKey(n.Key)
+			_, err := f.admin.Put(within(f.t), n.Key, "b")
+			must(f.t, err)
+		}, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			s := f.open(time.Minute)
+			n := f.create(s, "d", "0")
+			c.then(f, s, n)
+			wantSent(t, "first", f.tap.during(func() {
+				if first, err := s.First(within(t), n); first != c.first || err != nil {
+					t.Errorf("first: %v, %v; want %v", first, err, c.first)
+				}
+			}), sent{"Range": c.asked})
+			f.deleteKey(n.Key)
+		})
+	}
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	n := f.create(other, "d", "0")
+	wantSent(t, "first", f.tap.during(func() {
+		if first, err := s.First(within(t), n); !first || err != nil {
+			t.Errorf("first of another's: %v, %v; want true", first, err)
+		}
+	}), sent{"Range": 2})
+}

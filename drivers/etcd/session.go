@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -122,48 +121,6 @@ func (s *session) bound(call func() error) error {
 		}
 		return err
 	})
-}
-
-// List implements driver.Session. The read is linearizable, and so holds more
-// than L3 asks for.
-func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
-	err = s.live(func() (err error) {
-		var revision int64
-		if nodes, revision, err = s.conn.list(ctx, s.op("list", dir), dir); err == nil {
-			s.conn.feeds.listed(s.conn.dir(dir), nodes, s.ID(), uint64(revision))
-		}
-		return err
-	})
-	return nodes, err
-}
-
-// First implements driver.FirstTeller. Where a feed has told of all that has gone
-// since the last list, there is nothing to ask. Otherwise it asks for what was
-// created up to the node's creation, and no more of that than two: the server still
-// looks at the whole line, but the answer is short.
-//
-// Any member may answer that is not behind what this connection was told: who is ahead
-// can only become less. What others have done to the node since, it may not know, as
-// the feed may not.
-func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {
-	dir := s.conn.dir(n.Dir)
-	err = s.live(func() error {
-		var known bool
-		if first, known = s.conn.feeds.first(dir, n); known {
-			return nil
-		}
-		resp, err := s.conn.readLocal(ctx, s.op("list", n.Dir), &pb.RangeRequest{
-			Key: []byte(dir.from), RangeEnd: []byte(dir.to),
-			MaxCreateRevision: int64(n.Token), Limit: 2,
-		})
-		if err != nil || len(resp.Kvs) != 1 {
-			return err
-		}
-		only, ok := s.conn.asNode(n.Dir, resp.Kvs[0], resp.Header.Revision)
-		first = ok && only.Same(n)
-		return nil
-	})
-	return first && err == nil, err
 }
 
 // Close implements driver.Session: it revokes the lease, which removes all

@@ -72,6 +72,9 @@ func (v *view) doubt() {
 	}
 }
 
+// unsettled implements subject: what is shown was read.
+func (v *view) unsettled(time.Time, time.Duration) bool { return false }
+
 // unread implements subject.
 func (v *view) unread() (part span, any bool) { return v.span, !v.sure }
 
