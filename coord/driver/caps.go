@@ -14,12 +14,12 @@ type CreateLister interface {
 	CreateList(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
 }
 
-// NameLister is an optional interface of a Session, for stores where names are listed
-// at less cost than nodes with their data, which may be one more request for each:
-// CreateNames and ListNames give what CreateList and List give, but may leave out the
-// Data of nodes (F4). Most recipes look at nothing else while they wait. A key that
-// only looks like a node may be listed until somebody has waited for its deletion:
-// such a wait returns soon.
+// NameLister is an optional interface of a Session, for stores whose listings
+// hold names, and where the data of each node is one more request: CreateNames
+// and ListNames give what CreateList and List give, but may leave out the Data of
+// nodes (F4). Most recipes look at nothing else while they wait. A key that only
+// looks like a node may be listed until somebody has waited for its deletion:
+// such a wait returns at once.
 type NameLister interface {
 	CreateNames(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
 	ListNames(ctx context.Context, dir string) ([]Node, error)

@@ -40,6 +40,9 @@ func (s *session) update(ctx context.Context, n driver.Node, data []byte) (drive
 	if !ok || !s.conn.dir(n.Dir).contains(n.Key) {
 		return n, invalid(o, "not a node's key in directory %q", n.Dir)
 	}
+	if lease == s.id {
+		s.names.updating(s.conn.dir(n.Dir).node(s.name, n.ID), n)
+	}
 	for {
 		again, err := s.updateOnce(ctx, o, &n, lease, data)
 		switch {

@@ -129,7 +129,7 @@ func (c *conn) over(p *pool) {
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
 // List implements driver.Conn. The read is linearizable, hence L5.

@@ -14,32 +14,17 @@ import (
 
 // Create implements driver.Session.
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-	n, _, err := s.create(ctx, dir, id, data, unseen)
+	n, _, err := s.create(ctx, dir, id, data, false)
 	return n, err
 }
 
 // CreateList implements driver.CreateLister with the one request that Create
 // makes.
 func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.create(ctx, dir, id, data, inFull)
+	return s.create(ctx, dir, id, data, true)
 }
 
-// CreateNames implements driver.NameLister likewise: where there is a crowd, it asks
-// for the keys alone.
-func (s *session) CreateNames(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.create(ctx, dir, id, data, byName)
-}
-
-// sight is how much of a directory is wanted.
-type sight int
-
-const (
-	unseen sight = iota
-	byName
-	inFull
-)
-
-func (s *session) create(ctx context.Context, dir, id string, data []byte, want sight) (n driver.Node, all []driver.Node, err error) {
+func (s *session) create(ctx context.Context, dir, id string, data []byte, list bool) (n driver.Node, all []driver.Node, err error) {
 	o := s.change("create", dir)
 	err = s.bound(func() error {
 		if err := checkData(o, data); err != nil {
@@ -47,7 +32,7 @@ func (s *session) create(ctx context.Context, dir, id string, data []byte, want 
 		}
 		for {
 			var again bool
-			n, all, again, err = s.createOnce(ctx, o, dir, id, data, want)
+			n, all, again, err = s.createOnce(ctx, o, dir, id, data, list)
 			if err != nil || !again {
 				return err
 			}
@@ -61,7 +46,7 @@ func (s *session) create(ctx context.Context, dir, id string, data []byte, want 
 
 // createOnce makes the node if the fence stands where it is believed to stand.
 // If it does not, it learns where, and is to be called again.
-func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []byte, want sight) (n driver.Node, all []driver.Node, again bool, err error) {
+func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []byte, list bool) (n driver.Node, all []driver.Node, again bool, err error) {
 	fence, raise := s.fence.position()
 	if raise {
 		return n, nil, true, s.raiseFence(ctx, o, fence)
@@ -78,10 +63,8 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	if former != "" {
 		req.Success = append(req.Success, remove([]byte(former)))
 	}
-	byKeys := want == byName && c.feeds.byKeys(within)
-	if want > unseen {
+	if list {
 		line := getAll(within)
-		line.GetRequestRange().KeysOnly = byKeys
 		req.Success = append(req.Success, line)
 		req.Failure = append(req.Failure, line)
 	}
@@ -114,8 +97,9 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 		return n, nil, false, err
 	}
 	revision := resp.Header.Revision
-	if want > unseen {
-		all = s.listed(dir, found(resp, len(resp.Responses)-1), revision, byKeys)
+	if list {
+		all = c.nodes(dir, found(resp, len(resp.Responses)-1), revision)
+		c.feeds.listed(within, all, s.name, uint64(revision))
 	}
 	if resp.Succeeded {
 		s.names.made(slot, uint64(revision))

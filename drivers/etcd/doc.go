@@ -60,14 +60,13 @@
 //	open or close a session            1
 //	whether a node is the first        0 where the directory has a watch, or else 1 to
 //	                                   one member alone, and another one if that is
-//	                                   behind
+//	                                   behind, or if another session has updated it
 //	wait                               0; 1 read if anything at all was written in
 //	                                   the store between the list and the watch's
 //	                                   beginning, but not while the watch is open;
 //	                                   where there are 12 nodes for each of ours, of
 //	                                   which there are fewer than 8, always a watch,
-//	                                   and a read, mostly when it begins, or if it
-//	                                   takes longer than a second
+//	                                   and mostly a read
 //	observe                            1 read, and 1 every half minute; a change
 //	                                   is 1 message of the server's
 //	keep a session                     1 message every third of the TTL, which is

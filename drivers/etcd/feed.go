@@ -30,9 +30,6 @@ type feed struct {
 	over    []*wait              // have a node that is gone, and are to be told by tell
 	waiting int                  // number of waits
 	idle    time.Time            // since when nobody waits
-
-	unproven time.Time // since when somebody waits for what may not be a node; zero if nobody does
-	strange  bool      // the last read has found something that only looks like one
 }
 
 // wait is one call that waits for any of some nodes.
@@ -113,7 +110,7 @@ func (f *feed) leave(w *wait, now time.Time) {
 		f.drop(t.key, func(other *target) bool { return other == t })
 	}
 	if f.waiting--; f.waiting == 0 {
-		f.idle, f.unproven = now, time.Time{}
+		f.idle = now
 	}
 }
 
@@ -217,14 +214,8 @@ func (f *feed) tell() {
 	}
 }
 
-// unsettled implements subject.
-func (f *feed) unsettled(now time.Time, prove time.Duration) bool {
-	return !f.unproven.IsZero() && now.Sub(f.unproven) >= prove
-}
-
 // doubt implements subject: every wait is to ask the store again.
 func (f *feed) doubt() {
-	f.unproven = time.Time{}
 	for _, list := range f.waits {
 		for _, t := range list {
 			t.sure = false
@@ -269,13 +260,10 @@ func notTheFirst(t *target) bool { return t.index > 0 }
 func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld bool) {
 	there := make(map[string]uint64, len(kvs))
 	for _, kv := range kvs {
-		lease, ok := leaseOf(string(kv.Key))
-		if ok && lease == kv.Lease {
+		if lease, ok := leaseOf(string(kv.Key)); ok && lease == kv.Lease {
 			there[string(kv.Key)] = uint64(kv.CreateRevision)
 		}
-		f.strange = f.strange || ok && lease != kv.Lease
 	}
-	early := false
 	for key := range f.waits {
 		if !part.contains(key) {
 			continue
@@ -288,7 +276,7 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 		f.drop(key, func(t *target) bool {
 			switch {
 			case revision < t.token: // the node was not made then
-				early, tooOld = true, tooOld || !t.sure
+				tooOld = tooOld || !t.sure
 				return false
 			case token == t.token && t.sure:
 				return false
@@ -306,9 +294,6 @@ func (f *feed) read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld 
 				return true
 			}
 		})
-	}
-	if part == f.span && !early {
-		f.unproven = time.Time{}
 	}
 	f.tell()
 	return tooOld

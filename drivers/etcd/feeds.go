@@ -17,7 +17,6 @@ type feedTiming struct {
 	linger time.Duration // how long a feed outlives its last wait
 	quiet  time.Duration // after how much silence the server is asked for a sign of life
 	answer time.Duration // how long it may take to answer
-	prove  time.Duration // after what time it is made sure that it is a node that is waited for
 	verify time.Duration // how often waits are checked against the store, about
 	tick   time.Duration // how often all of these are looked at
 }
@@ -26,7 +25,6 @@ var defaultFeedTiming = feedTiming{
 	linger: time.Second,
 	quiet:  3 * time.Second,
 	answer: 2 * time.Second,
-	prove:  time.Second,
 	verify: 30 * time.Second,
 	tick:   500 * time.Millisecond,
 }
@@ -50,8 +48,8 @@ type feeds struct {
 	closed  bool
 	serving bool // the goroutine that owns the stream runs
 	all     map[span]*feed
-	crowds  map[span]*gathering // directories that are crowded, or were a while ago
-	resting map[span]*feed      // of single keys that somebody waited for last, by directory
+	crowds  map[span]time.Time // directories that were found crowded, and when last
+	resting map[span]*feed     // of single keys that somebody waited for last, by directory
 	views   map[*view]struct{}
 	link    link // the state of the stream
 }
@@ -63,12 +61,44 @@ func newFeeds(c *conn, client pb.WatchClient, t feedTiming) *feeds {
 		timing:  t,
 		wake:    make(chan struct{}, 1),
 		all:     make(map[span]*feed),
-		crowds:  make(map[span]*gathering),
+		crowds:  make(map[span]time.Time),
 		resting: make(map[span]*feed),
 		views:   make(map[*view]struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(c.ctx)
 	return h
+}
+
+// Where a connection has few of many nodes, most of what a watch of the directory
+// tells is of no use to it, and each deletion is told to everybody. Then the next
+// in line costs less if it watches a single key, though that takes two messages
+// and often a read for each wait. That read costs the server the more the longer
+// the line is, and what a directory's feed costs grows with the number of
+// connections; so it is the number of nodes for each of them that decides.
+const (
+	crowd     = 12          // nodes for each of the connection's own
+	few       = 8           // of its own, or more: no crowd
+	crowdedAs = time.Minute // how long that is remembered
+)
+
+// listed takes note of a list of a directory as it was at a revision.
+func (h *feeds) listed(dir span, nodes []driver.Node, session string, revision uint64) {
+	ours := 0
+	for i := range nodes {
+		if nodes[i].Session == session {
+			ours++
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ours < few && len(nodes) > crowd*max(ours, 1) {
+		h.crowds[dir] = time.Now()
+	} else {
+		delete(h.crowds, dir)
+	}
+	if f := h.all[dir]; f != nil {
+		f.line.listed(nodes, revision)
+	}
 }
 
 // deleted takes note that a node was deleted by this process at a revision.
@@ -102,6 +132,13 @@ func (h *feeds) first(dir span, n driver.Node) (first, known bool) {
 	return false, false
 }
 
+// crowded reports whether a directory was found crowded. The caller holds the
+// lock.
+func (h *feeds) crowded(dir span) bool {
+	_, yes := h.crowds[dir]
+	return yes
+}
+
 // join makes w wait on the feed that covers its nodes, which are in dir.
 func (h *feeds) join(o op, dir span, w *wait) error {
 	h.mu.Lock()
@@ -122,9 +159,6 @@ func (h *feeds) join(o op, dir span, w *wait) error {
 	}
 	if f.join(w) {
 		h.readIfDoubtful(f)
-	}
-	if f.unproven.IsZero() && h.guessed(dir, w) {
-		f.unproven = time.Now()
 	}
 	return nil
 }

@@ -11,12 +11,16 @@ var _ driver.FirstTeller = (*session)(nil)
 // First implements driver.FirstTeller. Where a feed has told of all that has gone
 // since the last list, there is nothing to ask. Otherwise it asks for what was
 // created up to the node's creation, and no more of that than two: the server still
-// looks at the whole line, but the answer is short, and keys alone are quickly found
-// (see guess).
+// looks at the whole line, but the answer is short.
 //
 // Any member may answer that is not behind what this connection was told: who is ahead
 // can only become less. What others have done to the node since, it may not know, as
 // the feed may not.
+//
+// Since etcd 3.7 a range of keys alone is answered from what the server has in memory,
+// which in a long line is quicker by far, and comes without the leases, by which a node
+// is told from what only looks like one (etcd-io/etcd#22209). That does for a node of
+// the session's own as it was created, which is bound to its lease.
 func (s *session) First(ctx context.Context, n driver.Node) (first bool, err error) {
 	dir := s.conn.dir(n.Dir)
 	err = s.live(func() error {
@@ -25,16 +29,15 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 			return nil
 		}
 		o, upTo := s.op("list", n.Dir), rangeOver(dir)
-		upTo.MaxCreateRevision, upTo.Limit, upTo.KeysOnly = int64(n.Token), 2, true
+		upTo.MaxCreateRevision, upTo.Limit = int64(n.Token), 2
+		upTo.KeysOnly = n.Session == s.name && s.names.untouched(dir.node(s.name, n.ID), n)
 		resp, err := s.conn.readLocal(ctx, o, upTo)
 		if err != nil || len(resp.Kvs) != 1 {
 			return err
 		}
-		switch kv := resp.Kvs[0]; {
-		case kv.Lease != 0: // it came with the answer
-		case kv.Version == 1 && n.Session == s.name:
-			kv.Lease = s.id // as it was created, if it is the node
-		default:
+		if kv := resp.Kvs[0]; upTo.KeysOnly && kv.Lease == 0 && kv.Version == 1 {
+			kv.Lease = s.id
+		} else if upTo.KeysOnly && kv.Lease == 0 { // somebody has written to it
 			resp, err = s.conn.readLocal(ctx, o, rangeOver(spanOf(n.Key)))
 			if err != nil || len(resp.Kvs) != 1 {
 				return err

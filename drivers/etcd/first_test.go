@@ -190,48 +190,70 @@ func TestLateTransactionThatDeletes(t *testing.T) {
 	must(t, s.Delete(within(t), again))
 }
 
-// What was written again may have lost its lease, which a key alone does not tell: then
-// the node is read. So is another session's.
+// What was written by somebody else may have lost its lease, which a key alone does not
+// tell: then the node is read.
 func TestFirstOfWhatWasWritten(t *testing.T) {
+	nothing := func(*fixture, *session, driver.Node) {}
+	put := func(f *fixture, _ *session, n driver.Node) {
+		_, err := f.admin.Put(within(f.t), n.Key, "b")
+		must(f.t, err)
+	}
 	for name, c := range map[string]struct {
 		then  func(f *fixture, s *session, n driver.Node)
-		asked int
+		alien bool // it is another session's
+		keys  int  // how many ranges are of keys alone
+		all   int  // and how many are not
 		first bool
 	}{
-		"as it was created": {func(*fixture, *session, driver.Node) {}, 1, true},
-		"updated": {func(f *fixture, s *session, n driver.Node) {
+		"as it was created": {then: nothing, keys: 1, first: true},
+		"updated": {then: func(f *fixture, s *session, n driver.Node) {
 			_, err := s.Update(within(f.t), n, []byte("b"))
 			must(f.t, err)
-		}, 2, true},
-		"written by somebody, without the lease": {func(f *fixture, _ *session, n driver.Node) {
-			_, err := f.admin.Put(within(f.t), n.Key, "b")
+		}, all: 1, first: true},
+		"updated by another session": {then: func(f *fixture, _ *session, n driver.Node) {
+			_, err := f.open(time.Minute).Update(within(f.t), n, []byte("b"))
 			must(f.t, err)
-		}, 2, false},
-		"created again by somebody": {func(f *fixture, _ *session, n driver.Node) {
+		}, keys: 1, all: 1, first: true},
+		"written by somebody, without the lease": {then: put, keys: 1, all: 1},
+		"created again by somebody": {then: func(f *fixture, s *session, n driver.Node) {
 			f.deleteKey(n.Key)
-			_, err := f.admin.Put(within(f.t), n.Key, "b")
+			put(f, s, n)
+		}, keys: 1},
+		"another's":          {then: nothing, alien: true, all: 1, first: true},
+		"another's, written": {then: put, alien: true, all: 1},
+		"found again": {then: func(f *fixture, s *session, n driver.Node) {
+			_, err := s.Update(within(f.t), n, []byte("b"))
 			must(f.t, err)
-		}, 1, false},
+			f.create(s, "d", n.ID)
+		}, keys: 1, all: 1, first: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)
 			s := f.open(time.Minute)
-			n := f.create(s, "d", "0")
-			c.then(f, s, n)
-			wantSent(t, "first", f.tap.during(func() {
-				if first, err := s.First(within(t), n); first != c.first || err != nil {
-					t.Errorf("first: %v, %v; want %v", first, err, c.first)
+			maker := s
+			if c.alien {
+				maker = f.open(time.Minute)
+			}
+			n := f.create(maker, "d", "0")
+			c.then(f, maker, n)
+			var keys, all int
+			f.tap.intercept(func(c call) error {
+				if r, ok := c.req.(*pb.RangeRequest); ok && r.KeysOnly {
+					keys++
+				} else if ok {
+					all++
 				}
-			}), sent{"Range": c.asked})
+				return c.pass(c.ctx)
+			})
+			first, err := s.First(within(t), n)
+			f.tap.intercept(nil)
+			if first != c.first || err != nil {
+				t.Errorf("first: %v, %v; want %v", first, err, c.first)
+			}
+			if keys != c.keys || all != c.all {
+				t.Errorf("%d ranges of keys and %d others, want %d and %d", keys, all, c.keys, c.all)
+			}
 			f.deleteKey(n.Key)
 		})
 	}
-	f := start(t)
-	s, other := f.open(time.Minute), f.open(time.Minute)
-	n := f.create(other, "d", "0")
-	wantSent(t, "first", f.tap.during(func() {
-		if first, err := s.First(within(t), n); !first || err != nil {
-			t.Errorf("first of another's: %v, %v; want true", first, err)
-		}
-	}), sent{"Range": 2})
 }

@@ -79,7 +79,11 @@ func watchRequest(w *watch) *pb.WatchRequest {
 func (h *feeds) age(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.disperse(now)
+	for dir, found := range h.crowds {
+		if now.Sub(found) > crowdedAs {
+			delete(h.crowds, dir)
+		}
+	}
 	for s := range h.subjects() {
 		w := s.state()
 		switch {
@@ -87,9 +91,6 @@ func (h *feeds) age(now time.Time) {
 			h.remove(s)
 		case s.wanted(now, 0) && w.open && !now.Before(w.verify):
 			w.verify = h.nextVerify(now)
-			s.doubt()
-			h.readIfDoubtful(s)
-		case w.open && s.unsettled(now, h.timing.prove):
 			s.doubt()
 			h.readIfDoubtful(s)
 		}

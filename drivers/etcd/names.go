@@ -31,6 +31,7 @@ type names struct {
 type name struct {
 	generation int
 	token      uint64 // of the node of this generation; 0: there is none, or it is not known
+	written    bool   // that node was updated, or may have been
 	deleting   int    // deletions by this key that are under way
 	former     string // the key of the generation before, if its node may still be there
 }
@@ -51,7 +52,7 @@ func (t *names) next(first string) (key, former string) {
 	if n.deleting > 0 {
 		n.retire(first)
 	}
-	n.token = 0
+	n.token, n.written = 0, false
 	t.tidy(first, n)
 	return keyOf(first, n.generation), n.former
 }
@@ -66,7 +67,7 @@ func (t *names) made(first string, token uint64) {
 		n = new(name)
 		t.known[first] = n
 	}
-	n.token, n.former = token, ""
+	n.token, n.written, n.former = token, false, ""
 }
 
 // current returns the keys that the node of a slot may have.
@@ -84,7 +85,7 @@ func (t *names) abandoned(first string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := t.known[first]; n != nil {
-		n.token, n.former = 0, ""
+		n.token, n.written, n.former = 0, false, ""
 		t.tidy(first, n)
 	}
 }
@@ -115,7 +116,7 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 	n.deleting--
 	switch {
 	case err == nil:
-		n.token = 0
+		n.token, n.written = 0, false
 	case errors.Is(err, driver.ErrUncertain): // which one that Is ErrDenied may be as well
 		n.retire(first)
 	case errors.Is(err, driver.ErrUnavailable), errors.Is(err, driver.ErrDenied): // it was not done, and will not be
@@ -123,6 +124,24 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 		n.retire(first)
 	}
 	t.tidy(first, n)
+}
+
+// updating takes note that a node is about to be updated.
+func (t *names) updating(first string, node driver.Node) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.known[first]; n != nil && n.token == node.Token {
+		n.written = true
+	}
+}
+
+// untouched reports whether a node is the last that was created in its slot and,
+// unless somebody else has done so, was not updated since.
+func (t *names) untouched(first string, node driver.Node) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.known[first]
+	return n != nil && n.token == node.Token && !n.written && keyOf(first, n.generation) == node.Key
 }
 
 // doubted takes note of what came of a deletion that asked for the node's token. If

@@ -69,12 +69,7 @@ func (h *feeds) settle(s subject, part span, resp *pb.RangeResponse, err error) 
 	case !h.has(s):
 		return false // nobody needs it any more
 	case err == nil:
-		tooOld := s.read(part, resp.Kvs, uint64(resp.Header.Revision))
-		if f, ok := s.(*feed); ok && f.strange {
-			f.strange = false
-			h.met(f.dir)
-		}
-		return tooOld
+		return s.read(part, resp.Kvs, uint64(resp.Header.Revision))
 	case errors.Is(err, driver.ErrDenied), errors.Is(err, driver.ErrClosed):
 		h.fail(s, err)
 		return false

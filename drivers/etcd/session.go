@@ -123,6 +123,19 @@ func (s *session) bound(call func() error) error {
 	})
 }
 
+// List implements driver.Session. The read is linearizable, and so holds more
+// than L3 asks for.
+func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+	err = s.live(func() (err error) {
+		var revision int64
+		if nodes, revision, err = s.conn.list(ctx, s.op("list", dir), dir); err == nil {
+			s.conn.feeds.listed(s.conn.dir(dir), nodes, s.ID(), uint64(revision))
+		}
+		return err
+	})
+	return nodes, err
+}
+
 // Close implements driver.Session: it revokes the lease, which removes all
 // nodes in one step. What the store does not confirm before ctx ends is tried
 // on in the background until the lease has expired or the connection is

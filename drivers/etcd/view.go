@@ -72,9 +72,6 @@ func (v *view) doubt() {
 	}
 }
 
-// unsettled implements subject: what is shown was read.
-func (v *view) unsettled(time.Time, time.Duration) bool { return false }
-
 // unread implements subject.
 func (v *view) unread() (part span, any bool) { return v.span, !v.sure }
 

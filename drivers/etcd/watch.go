@@ -52,10 +52,6 @@ type subject interface {
 	doubt()
 	unread() (part span, any bool)
 
-	// unsettled reports whether there is a reason for that: somebody has waited for
-	// so long for what may not be a node.
-	unsettled(now time.Time, prove time.Duration) bool
-
 	// read takes note of what a read of a part of the range has found. It
 	// reports whether the read was too old to be of use.
 	read(part span, kvs []*mvccpb.KeyValue, revision uint64) (tooOld bool)

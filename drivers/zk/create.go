@@ -17,7 +17,7 @@ import (
 // Create implements driver.Session. It costs what CreateList costs, as the
 // numbers of a node depend on its directory.
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-	n, _, err := s.CreateNames(ctx, dir, id, data) // of others it needs no data
+	n, _, err := s.CreateList(ctx, dir, id, data)
 	return n, err
 }
 

@@ -85,7 +85,7 @@ func TestMadeAndDeniedToRead(t *testing.T) {
 			f.wantNames("d", 0)
 
 			remove := f.private("d")
-			if name == "CreateList" { // which reads the other
+			if name != "CreateNames" { // which reads no node
 				wantToldWhy(t, create(within(t), s))
 				f.wantNames("d", 2)
 			}

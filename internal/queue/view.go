@@ -22,9 +22,11 @@ func (q *Queue) create(ctx context.Context, s driver.Session, dir, id string, da
 	names, named := driver.As[driver.NameLister](s)
 	fast, quick := driver.As[driver.CreateLister](s)
 	switch {
-	case named && (v == byName || v == byRule && q.suffice != nil):
+	case named && (v < byRule || v == byRule && q.suffice != nil):
+		// Also if the list is not wanted: where a list is names, the place of a
+		// node may be known by them alone.
 		n, line, err = names.CreateNames(ctx, dir, id, data)
-		if err != nil || v == byName || q.suffice(line) {
+		if err != nil || v < byRule || q.suffice(line) {
 			return n, line, err
 		}
 	case quick && v > unseen:
