@@ -102,7 +102,7 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 		c.feeds.listed(within, all, s.name, uint64(revision))
 	}
 	if resp.Succeeded {
-		s.names.made(slot, uint64(revision))
+		s.names.made(slot, uint64(revision), false)
 		return driver.Node{
 			Dir:     dir,
 			ID:      id,
@@ -120,7 +120,7 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 			return n, nil, false, failed(o, nil, fmt.Errorf("key %s is bound to lease %x and not to this session's: "+
 				"somebody else has written it", key, kv.Lease))
 		}
-		s.names.made(slot, n.Token)
+		s.names.made(slot, n.Token, kv.Version > 1)
 		return n, all, false, nil
 	}
 	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())

@@ -35,9 +35,15 @@ func (s *session) First(ctx context.Context, n driver.Node) (first bool, err err
 		if err != nil || len(resp.Kvs) != 1 {
 			return err
 		}
-		if kv := resp.Kvs[0]; upTo.KeysOnly && kv.Lease == 0 && kv.Version == 1 {
+		kv := resp.Kvs[0]
+		switch itself := string(kv.Key) == n.Key && uint64(kv.CreateRevision) == n.Token; {
+		case !itself:
+			return nil
+		case !upTo.KeysOnly || kv.Lease != 0: // the lease is known
+		case kv.Version == 1:
 			kv.Lease = s.id
-		} else if upTo.KeysOnly && kv.Lease == 0 { // somebody has written to it
+		default: // somebody has written to it
+			s.names.updating(dir.node(s.name, n.ID), n)
 			resp, err = s.conn.readLocal(ctx, o, rangeOver(spanOf(n.Key)))
 			if err != nil || len(resp.Kvs) != 1 {
 				return err

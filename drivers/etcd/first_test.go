@@ -190,70 +190,104 @@ func TestLateTransactionThatDeletes(t *testing.T) {
 	must(t, s.Delete(within(t), again))
 }
 
+// asks are ranges that First asked for: of keys alone, and others.
+type asks struct{ keys, full int }
+
 // What was written by somebody else may have lost its lease, which a key alone does not
-// tell: then the node is read.
+// tell since etcd 3.7: then the node is read, and from then on with its data.
 func TestFirstOfWhatWasWritten(t *testing.T) {
 	nothing := func(*fixture, *session, driver.Node) {}
 	put := func(f *fixture, _ *session, n driver.Node) {
 		_, err := f.admin.Put(within(f.t), n.Key, "b")
 		must(f.t, err)
 	}
-	for name, c := range map[string]struct {
-		then  func(f *fixture, s *session, n driver.Node)
-		alien bool // it is another session's
-		keys  int  // how many ranges are of keys alone
-		all   int  // and how many are not
-		first bool
-	}{
-		"as it was created": {then: nothing, keys: 1, first: true},
-		"updated": {then: func(f *fixture, s *session, n driver.Node) {
-			_, err := s.Update(within(f.t), n, []byte("b"))
-			must(f.t, err)
-		}, all: 1, first: true},
-		"updated by another session": {then: func(f *fixture, _ *session, n driver.Node) {
-			_, err := f.open(time.Minute).Update(within(f.t), n, []byte("b"))
-			must(f.t, err)
-		}, keys: 1, all: 1, first: true},
-		"written by somebody, without the lease": {then: put, keys: 1, all: 1},
-		"created again by somebody": {then: func(f *fixture, s *session, n driver.Node) {
-			f.deleteKey(n.Key)
-			put(f, s, n)
-		}, keys: 1},
-		"another's":          {then: nothing, alien: true, all: 1, first: true},
-		"another's, written": {then: put, alien: true, all: 1},
-		"found again": {then: func(f *fixture, s *session, n driver.Node) {
-			_, err := s.Update(within(f.t), n, []byte("b"))
-			must(f.t, err)
-			f.create(s, "d", n.ID)
-		}, keys: 1, all: 1, first: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := start(t)
-			s := f.open(time.Minute)
-			maker := s
-			if c.alien {
-				maker = f.open(time.Minute)
-			}
-			n := f.create(maker, "d", "0")
-			c.then(f, maker, n)
-			var keys, all int
-			f.tap.intercept(func(c call) error {
-				if r, ok := c.req.(*pb.RangeRequest); ok && r.KeysOnly {
-					keys++
-				} else if ok {
-					all++
-				}
-				return c.pass(c.ctx)
-			})
-			first, err := s.First(within(t), n)
-			f.tap.intercept(nil)
-			if first != c.first || err != nil {
-				t.Errorf("first: %v, %v; want %v", first, err, c.first)
-			}
-			if keys != c.keys || all != c.all {
-				t.Errorf("%d ranges of keys and %d others, want %d and %d", keys, all, c.keys, c.all)
-			}
-			f.deleteKey(n.Key)
-		})
+	update := func(f *fixture, s *session, n driver.Node) {
+		_, err := s.Update(within(f.t), n, []byte("b"))
+		must(f.t, err)
 	}
+	for name, c := range map[string]struct {
+		then        func(f *fixture, s *session, n driver.Node)
+		alien       bool // it is another session's
+		want, older asks // asking twice, and of a server that tells of leases
+		first       bool
+	}{
+		"as it was created": {then: nothing, want: asks{keys: 2}, older: asks{keys: 2}, first: true},
+		"updated":           {then: update, want: asks{full: 2}, older: asks{full: 2}, first: true},
+		"updated by another session": {
+			then:  func(f *fixture, _ *session, n driver.Node) { update(f, f.open(time.Minute), n) },
+			want:  asks{1, 2},
+			older: asks{keys: 2},
+			first: true,
+		},
+		"written by somebody, without the lease": {then: put, want: asks{1, 2}, older: asks{1, 2}},
+		"created again by somebody": {
+			then:  func(f *fixture, s *session, n driver.Node) { f.deleteKey(n.Key); put(f, s, n) },
+			want:  asks{keys: 2},
+			older: asks{keys: 2},
+		},
+		"another's":          {then: nothing, alien: true, want: asks{full: 2}, older: asks{full: 2}, first: true},
+		"another's, written": {then: put, alien: true, want: asks{full: 2}, older: asks{full: 2}},
+		"found again": {
+			then:  func(f *fixture, s *session, n driver.Node) { update(f, s, n); f.create(s, "d", n.ID) },
+			want:  asks{full: 2},
+			older: asks{full: 2},
+			first: true,
+		},
+	} {
+		for what, older := range map[string]bool{"": false, ", and leases are told": true} {
+			t.Run(name+what, func(t *testing.T) {
+				f := start(t)
+				s := f.open(time.Minute)
+				maker := s
+				if c.alien {
+					maker = f.open(time.Minute)
+				}
+				n := f.create(maker, "d", "0")
+				c.then(f, maker, n)
+				var got asks
+				f.tap.intercept(func(c call) error {
+					r, ok := c.req.(*pb.RangeRequest)
+					switch {
+					case ok && r.KeysOnly:
+						got.keys++
+						r.KeysOnly = !older
+						defer func() { r.KeysOnly = true }()
+					case ok:
+						got.full++
+					}
+					return c.pass(c.ctx)
+				})
+				for range 2 {
+					if first, err := s.First(within(t), n); first != c.first || err != nil {
+						t.Errorf("first: %v, %v; want %v", first, err, c.first)
+					}
+				}
+				f.tap.intercept(nil)
+				want := c.want
+				if older {
+					want = c.older
+				}
+				if got != want {
+					t.Errorf("asked for %+v, want %+v", got, want)
+				}
+				f.deleteKey(n.Key)
+			})
+		}
+	}
+}
+
+// One answer is enough that shows another node, whatever was written to that.
+func TestFirstOfWhatIsGone(t *testing.T) {
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	ahead := f.create(other, "d", "0")
+	_, err := other.Update(within(t), ahead, nil)
+	must(t, err)
+	n := f.create(s, "d", "0")
+	f.deleteKey(n.Key)
+	wantSent(t, "first", f.tap.during(func() {
+		if first, err := s.First(within(t), n); first || err != nil {
+			t.Errorf("first: %v, %v; want false", first, err)
+		}
+	}), sent{"Range": 1})
 }

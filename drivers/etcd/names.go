@@ -31,7 +31,7 @@ type names struct {
 type name struct {
 	generation int
 	token      uint64 // of the node of this generation; 0: there is none, or it is not known
-	written    bool   // that node was updated, or may have been
+	written    bool   // that node was updated, or may have been, as far as this session knows
 	deleting   int    // deletions by this key that are under way
 	former     string // the key of the generation before, if its node may still be there
 }
@@ -59,7 +59,7 @@ func (t *names) next(first string) (key, former string) {
 
 // made takes note of the node that was created, or found. Of a slot there is one
 // create at a time. The former node has gone with it, or before.
-func (t *names) made(first string, token uint64) {
+func (t *names) made(first string, token uint64, written bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.known[first]
@@ -67,7 +67,7 @@ func (t *names) made(first string, token uint64) {
 		n = new(name)
 		t.known[first] = n
 	}
-	n.token, n.written, n.former = token, false, ""
+	n.token, n.written, n.former = token, written, ""
 }
 
 // current returns the keys that the node of a slot may have.
@@ -126,17 +126,17 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 	t.tidy(first, n)
 }
 
-// updating takes note that a node is about to be updated.
+// updating takes note that a node is about to be updated, or was.
 func (t *names) updating(first string, node driver.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := t.known[first]; n != nil && n.token == node.Token {
+	if n := t.known[first]; n != nil && n.token > 0 && n.token == node.Token {
 		n.written = true
 	}
 }
 
-// untouched reports whether a node is the last that was created in its slot and,
-// unless somebody else has done so, was not updated since.
+// untouched reports whether a node is the last that was created in its slot and was
+// not updated since, as far as this session knows.
 func (t *names) untouched(first string, node driver.Node) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -50,6 +52,43 @@ func TestNamesAreUsedAgain(t *testing.T) {
 	f.create(s, "d", "0")
 	must(t, s.Abandon(within(t), "d", "0"))
 	wantKnown(t, s, 0)
+}
+
+// Nothing is remembered of a node that was updated, whatever became of it.
+func TestNamesOfUpdated(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	for _, end := range []func(n driver.Node){
+		func(n driver.Node) { must(t, s.Delete(within(t), n)) },
+		func(n driver.Node) { must(t, s.Abandon(within(t), n.Dir, n.ID)) },
+		func(n driver.Node) { // removed by somebody, and not made again
+			f.deleteKey(n.Key)
+			f.tap.intercept(func(call) error { return status.Error(codes.PermissionDenied, "etcdserver: permission denied") })
+			defer f.tap.intercept(nil)
+			_, err := s.Create(within(t), n.Dir, n.ID, nil)
+			wantIs(t, err, driver.ErrDenied)
+		},
+	} {
+		n := f.create(s, "d", "0")
+		first := f.node("d", s.id, "0")
+		if !s.names.untouched(first, n) {
+			t.Error("it was created, and is not as it was created")
+		}
+		_, err := s.Update(within(t), n, []byte("b"))
+		must(t, err)
+		if s.names.untouched(first, n) {
+			t.Error("it was updated, and is as it was created")
+		}
+		end(n)
+		wantKnown(t, s, 0)
+	}
+	none := name{deleting: 1} // of what is not known to be there, nothing is to be noted
+	s.names.known["d/0"] = &none
+	s.names.updating("d/0", driver.Node{})
+	if none.written {
+		t.Error("what is not there was updated")
+	}
+	delete(s.names.known, "d/0")
 }
 
 // A deletion whose caller gave up arrives after the next create of the slot.
