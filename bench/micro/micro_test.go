@@ -75,10 +75,8 @@ func cycle[H any](ctx context.Context, acquire func(context.Context) (H, error),
 // from when as many turns were taken as there are contenders, until the last
 // operation, with all still in line.
 //
-// Who is not served within 100 ms is watched for being removed by somebody else,
-// which costs about as much again as the handoff and shows in the allocations. A
-// long line may come to be watched while it forms, and then be slow enough to stay
-// so: results are to be compared only where the allocations agree.
+// Who is not served within 100 ms is looked after, in case somebody else removes it:
+// of a crowd, which every line is that takes so long here, by one look for all.
 func BenchmarkHandoff(b *testing.B) {
 	for _, line := range []struct {
 		of                string

@@ -80,6 +80,8 @@ const (
 	CapWaitAny
 	// CapListNames: sessions implement NameLister.
 	CapListNames
+	// CapCheapList: a List costs next to nothing, however many nodes there are.
+	CapCheapList
 	// CapWaitFirst: of nodes deleted together WaitAny returns the first.
 	CapWaitFirst
 	// CapWaitBoth: WaitAny for one's own node and another's costs the store no more
@@ -109,6 +111,7 @@ var capNames = []struct {
 	{CapCreateList, "create-list"},
 	{CapWaitAny, "wait-any"},
 	{CapListNames, "list-names"},
+	{CapCheapList, "cheap-list"},
 	{CapWaitFirst, "wait-first"},
 	{CapWaitBoth, "wait-both"},
 	{CapWaitAhead, "wait-ahead"},

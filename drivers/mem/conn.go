@@ -59,7 +59,7 @@ func (c *Conn) Store() *Store { return c.store }
 // as its lists hold the data, CapWaitAhead, as it answers at once, CapShared and
 // CapDurable.
 func (c *Conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapFirst | driver.CapWatch
+	return driver.CapCreateList | driver.CapCheapList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapFirst | driver.CapWatch
 }
 
 // OpenSession opens a session, as driver.Conn says. The ttl is granted exactly.

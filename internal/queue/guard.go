@@ -19,23 +19,30 @@ const guardDelay = 100 * time.Millisecond
 type guards struct {
 	delay       time.Duration
 	mu          sync.Mutex
-	first, last *Entry // in the order in which they are due
+	n           int    // how many there are
+	first, last *Entry // in the order in which they are due; who is patrolled is not in it
 	timer       *time.Timer
 	set         bool // the timer is to run
 }
 
 // guarding is an entry's place among guards, whose lock guards it.
 type guarding struct {
-	listed     bool
-	due        time.Time
-	prev, next *Entry
+	listed, patrolled bool
+	due               time.Time
+	prev, next        *Entry
 }
 
 // join has e watched when it is due, unless it leaves before.
 func (g *guards) join(e *Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	e.guarding = guarding{listed: true, due: time.Now().Add(g.delay), prev: g.last}
+	g.n++
+	g.list(e, time.Now())
+}
+
+// list puts e at the end.
+func (g *guards) list(e *Entry, now time.Time) {
+	e.guarding = guarding{listed: true, due: now.Add(g.delay), prev: g.last}
 	if g.last == nil {
 		g.first = e
 	} else {
@@ -56,14 +63,19 @@ func (g *guards) join(e *Entry) {
 func (g *guards) leave(e *Entry) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.leaveLocked(e)
-}
-
-func (g *guards) leaveLocked(e *Entry) bool {
-	at := e.guarding
-	if !at.listed {
+	switch {
+	case e.guarding.listed:
+		g.unlist(e)
+	case !e.guarding.patrolled:
 		return false
 	}
+	e.guarding = guarding{}
+	g.n--
+	return true
+}
+
+func (g *guards) unlist(e *Entry) {
+	at := e.guarding
 	if at.prev == nil {
 		g.first = at.next
 	} else {
@@ -74,22 +86,33 @@ func (g *guards) leaveLocked(e *Entry) bool {
 	} else {
 		at.next.guarding.prev = at.prev
 	}
-	e.guarding = guarding{}
-	return true
 }
 
 // mount starts to watch those that are due.
 func (g *guards) mount() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	now := time.Now()
+	now, wait := time.Now(), time.Duration(0)
+	crowded := g.n >= leastPatrolled
+	var crowd []*Entry
 	for g.first != nil && !g.first.guarding.due.After(now) {
 		e := g.first
-		g.leaveLocked(e)
-		e.session.Go(e.watchOwn)
+		g.unlist(e)
+		if crowded && e.patrollable() {
+			e.guarding = guarding{patrolled: true}
+			crowd = append(crowd, e)
+		} else {
+			e.guarding = guarding{}
+			g.n--
+			e.session.Go(e.watchOwn)
+		}
+	}
+	if len(crowd) > 0 {
+		wait = g.delay / 10 // so that others are due together
+		crowd[0].session.Go(func(ctx context.Context) { g.patrol(ctx, crowd) })
 	}
 	if g.set = g.first != nil; g.set {
-		g.timer.Reset(g.first.guarding.due.Sub(now))
+		g.timer.Reset(max(wait, g.first.guarding.due.Sub(now)))
 	}
 }
 
