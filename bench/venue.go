@@ -97,8 +97,11 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 		}
 	}
 	length, pairs := lengthOf(v.plan.short), v.plan.pairs
-	if c.Once {
+	switch {
+	case c.Once:
 		pairs = 1
+	case c.Close && !v.plan.short:
+		pairs *= 3
 	}
 	for _, p := range players {
 		if !c.Once && !c.Cold && (!v.plan.short || p.Name == contest.Floor) {

@@ -18,8 +18,8 @@ const guardDelay = 100 * time.Millisecond
 // is not stopped when the last has left.
 type guards struct {
 	delay       time.Duration
+	patrols     bool // crowds are patrolled
 	mu          sync.Mutex
-	n           int    // how many there are
 	first, last *Entry // in the order in which they are due; who is patrolled is not in it
 	timer       *time.Timer
 	set         bool // the timer is to run
@@ -36,13 +36,11 @@ type guarding struct {
 func (g *guards) join(e *Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.n++
-	g.list(e, time.Now())
+	g.list(e)
 }
 
-// list puts e at the end.
-func (g *guards) list(e *Entry, now time.Time) {
-	e.guarding = guarding{listed: true, due: now.Add(g.delay), prev: g.last}
+func (g *guards) list(e *Entry) {
+	e.guarding = guarding{listed: true, due: time.Now().Add(g.delay), prev: g.last}
 	if g.last == nil {
 		g.first = e
 	} else {
@@ -63,19 +61,18 @@ func (g *guards) list(e *Entry, now time.Time) {
 func (g *guards) leave(e *Entry) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case e.guarding.listed:
-		g.unlist(e)
-	case !e.guarding.patrolled:
-		return false
+	if e.guarding.patrolled {
+		e.guarding = guarding{}
+		return true
 	}
-	e.guarding = guarding{}
-	g.n--
-	return true
+	return g.unlist(e)
 }
 
-func (g *guards) unlist(e *Entry) {
+func (g *guards) unlist(e *Entry) bool {
 	at := e.guarding
+	if !at.listed {
+		return false
+	}
 	if at.prev == nil {
 		g.first = at.next
 	} else {
@@ -86,6 +83,8 @@ func (g *guards) unlist(e *Entry) {
 	} else {
 		at.next.guarding.prev = at.prev
 	}
+	e.guarding = guarding{}
+	return true
 }
 
 // mount starts to watch those that are due.
@@ -93,23 +92,20 @@ func (g *guards) mount() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now, wait := time.Now(), time.Duration(0)
-	crowded := g.n >= leastPatrolled
-	var crowd []*Entry
+	crowds := make(map[string][]*Entry) // by directory
 	for g.first != nil && !g.first.guarding.due.After(now) {
 		e := g.first
 		g.unlist(e)
-		if crowded && e.patrollable() {
-			e.guarding = guarding{patrolled: true}
-			crowd = append(crowd, e)
+		if g.patrols && e.patrollable() {
+			e.guarding.patrolled = true
+			crowds[e.dir] = append(crowds[e.dir], e)
 		} else {
-			e.guarding = guarding{}
-			g.n--
 			e.session.Go(e.watchOwn)
 		}
 	}
-	if len(crowd) > 0 {
-		wait = g.delay / 10 // so that others are due together
+	for _, crowd := range crowds {
 		crowd[0].session.Go(func(ctx context.Context) { g.patrol(ctx, crowd) })
+		wait = g.delay / 10 // so that others are due together
 	}
 	if g.set = g.first != nil; g.set {
 		g.timer.Reset(max(wait, g.first.guarding.due.Sub(now)))
@@ -121,7 +117,13 @@ func (g *guards) mount() {
 func (e *Entry) guardAmong(g *guards) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.leaving || e.guards != nil && (e.guards.delay <= g.delay || !e.guards.leave(e)) {
+	switch {
+	case e.leaving:
+		return
+	case e.guards == nil:
+	case e.guards.recall(e): // it may be granted now, and the patrol may take long
+		g = e.guards // which are watched sooner
+	case e.guards.delay <= g.delay || !e.guards.leave(e):
 		return
 	}
 	e.guards = g

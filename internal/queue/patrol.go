@@ -2,70 +2,68 @@ package queue
 
 import (
 	"context"
-	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// leastPatrolled is among how many guards those who wait are looked after together
-// where the store allows it, instead of by a watch each: that takes a goroutine of
-// every waiter's, and for one who waits not much longer than until it is watched costs
-// as much as the rest of its turn.
+// leastPatrolled is how many entries of one session make a crowd of a line. Those of
+// them who wait are looked for together where the store allows it, and not watched: a
+// watch takes a goroutine, and for one who waits not much longer than until it is
+// watched it costs as much as the rest of its turn.
 const leastPatrolled = 64
 
-// patrollable reports whether a look at the line now and then does for a watch. It
-// tells of a removal by the delay of the guards later; so it is for those who wait,
-// of whom the longer a turn is, the fewer are granted in that time.
+// patrollable reports whether a look at the line now and then, by the delay of guards,
+// does for a watch. Who was removed since the last look may be granted, as may who has
+// not waited for so long that it is watched. It is not let hold like that: a holder is
+// watched.
 func (e *Entry) patrollable() bool {
-	return e.queue.client.Caps().Has(driver.CapCheapList) && !e.granted.Load()
+	return !e.granted.Load() && e.queue.client.Caps().Has(driver.CapCheapList) && e.roster.crowds(e.dir)
 }
 
-// patrol looks whether entries that were due are still in their lines, and has them
+// crowds reports whether there is a crowd of the session's in a directory.
+func (r *roster) crowds(dir string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.slots[dir].used >= leastPatrolled
+}
+
+// patrol looks whether entries of a line that were due are still in it, and has them
 // due again. What the store does not answer is asked again then.
-func (g *guards) patrol(ctx context.Context, due []*Entry) {
-	type look struct {
-		line []driver.Node
-		next int // what is likely to be the index of the next entry: they are due in the order of joining
-		ok   bool
-	}
-	lines := make(map[string]*look)
-	for _, e := range due {
-		l := lines[e.dir]
-		if l == nil {
-			line, err := e.session.Driver().List(ctx, e.dir)
-			l = &look{line: line, ok: err == nil}
-			lines[e.dir] = l
-		}
+func (g *guards) patrol(ctx context.Context, crowd []*Entry) {
+	line, err := crowd[0].session.Driver().List(ctx, crowd[0].dir)
+	next := 0 // what is likely to be the index of the next entry: they are due in the order of joining
+	for _, e := range crowd {
 		switch {
-		case !l.ok:
-		case l.next < len(l.line) && l.line[l.next].Same(e.node):
-			l.next++
+		case err != nil:
+		case next < len(line) && line[next].Same(e.node):
+			next++
 		default:
-			own, there := e.find(l.line)
+			own, there := e.find(line)
 			if !there {
 				e.session.Go(func(context.Context) { e.vanishUnasked() })
 				continue
 			}
-			l.next = own + 1
+			next = own + 1
 		}
-	}
-	now := time.Now()
-	for _, e := range due {
-		e.guardAgain(g, now)
+		g.again(e)
 	}
 }
 
-// guardAgain has an entry due again that was patrolled, unless it has left or is
-// looked after in another way by now.
-func (e *Entry) guardAgain(g *guards, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.guards != g { // whose lock it is that guards e.guarding
-		return
-	}
+// again has an entry due again that was patrolled, unless it has left or is due in
+// another way by now.
+func (g *guards) again(e *Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if e.guarding.patrolled {
-		g.list(e, now)
+		g.list(e)
 	}
+}
+
+// recall takes an entry from its patrol. It reports false if it is on none.
+func (g *guards) recall(e *Entry) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	patrolled := e.guarding.patrolled
+	e.guarding.patrolled = false
+	return patrolled
 }

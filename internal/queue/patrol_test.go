@@ -8,9 +8,11 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/internal/recipetest"
 )
 
 const (
+	guarded  = 100 * time.Millisecond // after which who stands is looked after
 	many     = 100                    // of whom a crowd is made
 	unheeded = 220 * time.Millisecond // for how long a removal may go unnoticed in a crowd
 )
@@ -141,41 +143,128 @@ func TestWhatIsLeftOfACrowdIsWatched(t *testing.T) {
 	})
 }
 
-// Who was granted while the patrol was on its way is watched as every holder is, and
-// not as one who waits for whatever takes long.
+// Who is granted while the patrol is on its way, which may take long, is watched as
+// every holder is.
 func TestGrantedOnPatrol(t *testing.T) {
 	bubble(t, func(w *world) {
-		p := w.Process()
-		c := w.crowdOf(&client{p, queue.New(p.Client, "line", "l", func(line []driver.Node, own int) queue.Verdict {
-			return queue.Verdict{Blocked: own > 0} // by none who is named: it is to watch the line
-		}, nil), w})
-		list := c.Link().Hold(mem.OpList)
+		c := w.crowd()
+		list := c.patrol()
 		defer list.Release()
-		<-list.Caught()
 		w.OK(c.first.Release(w.Ctx, c.hold))
 		w.Settle()
 		c.result(0)
 		h, err := c.got[0].Hold(w.Ctx)
 		w.OK(err)
-		list.Release()
 		time.Sleep(unheeded)
 		w.Settle()
 		w.Remove(c.line[1].Key)
 		w.Settle()
 		w.Lost(h, coord.ErrRemoved)
-		c.wait(0, 1) // whose turn it is
 	})
 }
 
-// The end of a session ends its patrol.
-func TestPatrolEndsWithItsSession(t *testing.T) {
+// patrol keeps the next patrol's request from landing.
+func (c *crowd) patrol() *mem.HeldRequest {
+	c.w.Helper()
+	list := c.Link().Hold(mem.OpList)
+	select {
+	case <-list.Caught():
+	case <-time.After(time.Second):
+		c.w.Fatal("no patrol")
+	}
+	return list
+}
+
+// Crowds of several lines are no matter of each other's.
+func TestCrowdsOfTwoLines(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.crowd()
-		w.Store.Expire(c.line[0].Session)
-		time.Sleep(ttl)
+		other := queue.New(c.Client, "line", "m", inPlace, nil)
+		first, err := other.Acquire(w.Ctx, queue.Request{})
+		w.OK(err)
+		var over []func() (error, bool)
+		for range many {
+			over = append(over, w.begin(func() error {
+				e, err := other.Acquire(w.Ctx, queue.Request{})
+				if err == nil {
+					err = e.Leave(w.Ctx)
+				}
+				return err
+			}))
+		}
+		list := c.patrol() // of one of them
+		w.Remove(c.line[many].Key)
+		time.Sleep(unheeded)
+		list.Release()
+		time.Sleep(unheeded)
 		w.Settle()
+		c.result(many-1, coord.ErrRemoved)
+		c.wait(many - 1)
+		w.OK(first.Leave(w.Ctx))
+		time.Sleep(time.Second)
+		w.Settle()
+		for i, over := range over {
+			if err, over := over(); !over || err != nil {
+				w.Errorf("%d of the other line: over: %t, %v", i, over, err)
+			}
+		}
+	})
+}
+
+// What takes long is left to itself: requests, which wait for a TTL before they are
+// watched, are not looked for that seldom.
+func TestRevokersAreNoCrowd(t *testing.T) {
+	bubble(t, func(w *world) {
+		c := w.client()
+		e, _ := c.acquire(queue.Request{})
+		var over []func() (error, bool)
+		for range many {
+			over = append(over, w.begin(func() error { return c.Revoke(w.Ctx, e.Node().Token, "please") }))
+		}
+		time.Sleep(2*ttl + guarded)
+		w.Settle()
+		requests, err := c.List(w.Ctx, "line-revoke:l")
+		w.OK(err)
+		if len(requests) != many {
+			w.Fatalf("%d requests; want %d", len(requests), many)
+		}
+		w.Store.Remove(recipetest.Namespace, requests[0].Dir, requests[0].Key)
+		w.Settle()
+		ended := 0
+		for _, over := range over {
+			if err, over := over(); over {
+				ended++
+				w.Is(err, coord.ErrRemoved)
+			}
+		}
+		if ended != 1 {
+			w.Errorf("%d revocations have ended; want 1", ended)
+		}
+	})
+}
+
+// A session's end ends its patrol, also one that is on its way, and where it is not
+// cheap to list there is none.
+func TestWhosePatrol(t *testing.T) {
+	bubble(t, func(w *world) {
+		c := w.crowd()
+		list := c.patrol()
+		defer list.Release()
+		s, err := c.Session(w.Ctx)
+		w.OK(err)
+		w.OK(s.Close(w.Ctx))
 		for i := range many {
-			c.result(i, coord.ErrSessionLost)
+			w.Settle()
+			c.result(i, coord.ErrClosed)
+		}
+		if n := w.Store.Stats().Watches; n != 0 {
+			t.Errorf("%d watches are left", n)
+		}
+
+		p := w.ProcessOver(recipetest.Ahead)
+		w.crowdOf(&client{p, queue.New(p.Client, "line", "l", inPlace, nil), w})
+		if n := w.Store.Stats().Watches; n < many {
+			t.Errorf("%d watches where a list is dear", n)
 		}
 	})
 }

@@ -27,7 +27,7 @@ func rosterOf(s *coord.Session) *roster {
 	return s.Local(rosterKey{}, func() any {
 		return &roster{
 			slots: make(map[string]slots), entries: make(map[string]*Entry), left: make(map[string]time.Time),
-			holding: guards{delay: guardDelay}, waiting: guards{delay: max(s.TTL(), guardDelay)},
+			holding: guards{delay: guardDelay, patrols: true}, waiting: guards{delay: max(s.TTL(), guardDelay)},
 		}
 	}).(*roster)
 }

@@ -12,5 +12,5 @@ type aheadConn struct{ driver.Conn }
 func (c aheadConn) Unwrap() any { return c.Conn }
 
 func (c aheadConn) Caps() driver.Caps {
-	return (c.Conn.Caps() | driver.CapWaitAhead) &^ (driver.CapWaitBoth | driver.CapWaitFirst)
+	return (c.Conn.Caps() | driver.CapWaitAhead) &^ (driver.CapCheapList | driver.CapWaitBoth | driver.CapWaitFirst)
 }
