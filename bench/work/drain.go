@@ -25,7 +25,6 @@ func Drain(programs int) Case {
 	return Case{Name: fmt.Sprintf("drain-%d", programs), Kind: contest.Locks, Unit: "handoffs/s", Counts: true,
 		About:   fmt.Sprintf("waiters of %s are served one after the other", of),
 		Foreign: contest.ForeignCase{Name: "drain", Clients: programs, Waiters: 1, Keys: 1},
-		Close:   programs > 1,
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
 			all, end, err := t.programs(ctx, programs)
 			if err != nil {
