@@ -42,7 +42,7 @@ func main() {
 	out := flag.String("out", "", "the directory to write results to; none if empty")
 	micro := flag.String("micro", filepath.Join("results", "micro.txt"), "what the microbenchmarks have written, for the targets")
 	flag.BoolVar(&p.short, "short", false, "few and short turns, and few waiters")
-	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has")
+	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has; three times as many where sides are near to each other, unless it is short")
 	flag.Parse()
 	p.stores, p.cases, p.sides = split(*stores), split(*cases), split(*only)
 	for _, m := range split(*members) {

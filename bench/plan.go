@@ -49,6 +49,17 @@ func (p plan) wants(c work.Case, members int) bool {
 	return slices.Contains([]string{"uncontended", "contention-2", "contention-8", "contention-32", "drain-20", "keys-64", "semaphore-10"}, c.Name)
 }
 
+// turns is how many turns each side has in a case.
+func (p plan) turns(c work.Case) int {
+	switch {
+	case c.Once:
+		return 1
+	case c.Near && !p.short:
+		return 3 * p.pairs
+	}
+	return p.pairs
+}
+
 // countedInShort are the cases of which a short run counts the requests.
 var countedInShort = []string{"uncontended", "contention-2", "contention-8"}
 

@@ -58,3 +58,20 @@ func TestWhatRunsLeaveOut(t *testing.T) {
 		t.Errorf("%d cases are called failover", n)
 	}
 }
+
+func TestTurns(t *testing.T) {
+	for _, c := range []struct {
+		of   work.Case
+		p    plan
+		want int
+	}{
+		{work.Contention(8), plan{pairs: 3}, 3},
+		{work.Contention(2), plan{pairs: 3}, 9},
+		{work.Contention(2), plan{pairs: 2, short: true}, 2},
+		{work.Worn(), plan{pairs: 3}, 1},
+	} {
+		if got := c.p.turns(c.of); got != c.want {
+			t.Errorf("%s has %d turns of %+v; want %d", c.of.Name, got, c.p, c.want)
+		}
+	}
+}

@@ -96,13 +96,7 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 			players = append(players, &player{Side: s})
 		}
 	}
-	length, pairs := lengthOf(v.plan.short), v.plan.pairs
-	switch {
-	case c.Once:
-		pairs = 1
-	case c.Close && !v.plan.short:
-		pairs *= 3
-	}
+	length, pairs := lengthOf(v.plan.short), v.plan.turns(c)
 	for _, p := range players {
 		if !c.Once && !c.Cold && (!v.plan.short || p.Name == contest.Floor) {
 			v.rehearse(ctx, c, p.Side)

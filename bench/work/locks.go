@@ -25,7 +25,7 @@ func Contention(n int) Case {
 	return Case{Name: fmt.Sprintf("contention-%d", n), Kind: contest.Locks, Unit: "locks/s", Counts: true,
 		About:   fmt.Sprintf("%d sessions, each of a client of its own, lock and unlock one key", n),
 		Foreign: contest.ForeignCase{Name: "contention", Clients: n, Keys: 1},
-		Close:   n == 2,
+		Near:    n == 2,
 		Long:    n >= crowd,
 		run:     contend(n)}
 }

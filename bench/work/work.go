@@ -79,9 +79,9 @@ type Case struct {
 	Less bool
 	// Once: one turn has enough samples of its own.
 	Once bool
-	// Close: sides are so near to each other, or their turns so far apart, that it
+	// Near: sides are so near to each other, or their turns so far apart, that it
 	// takes three times as many turns to tell which is ahead.
-	Close bool
+	Near bool
 	// Cold: it need not be rehearsed.
 	Cold bool
 	// Long: a turn is twice as long as others, so that each contender comes several

@@ -121,8 +121,8 @@ func (e *Entry) guardAmong(g *guards) {
 	case e.leaving:
 		return
 	case e.guards == nil:
-	case e.guards.recall(e): // it may be granted now, and the patrol may take long
-		g = e.guards // which are watched sooner
+	case e.guards.again(e): // for the patrol may take long, and it may be granted now
+		return
 	case e.guards.delay <= g.delay || !e.guards.leave(e):
 		return
 	}

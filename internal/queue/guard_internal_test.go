@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Whoever leaves, or is due in another way, while it is patrolled is not due again by
-// that, and whoever is neither is.
+// Who is patrolled is due again once, unless it has left meanwhile, and then it is
+// patrolled no more.
 func TestAfterThePatrol(t *testing.T) {
 	g := &guards{delay: time.Hour}
-	names := map[*Entry]string{{}: "left", {}: "recalled", {}: "due", {}: "patrolled"}
+	names := map[*Entry]string{{}: "left", {}: "granted", {}: "due", {}: "patrolled"}
 	entries := make(map[string]*Entry)
 	for e, name := range names {
 		entries[name] = e
 	}
-	for _, name := range []string{"left", "recalled", "due", "patrolled"} {
+	for _, name := range []string{"left", "granted", "due", "patrolled"} {
 		e := entries[name]
 		g.join(e)
 		if name != "due" {
@@ -27,14 +27,15 @@ func TestAfterThePatrol(t *testing.T) {
 	if !g.leave(entries["left"]) || g.leave(entries["left"]) {
 		t.Error("who is patrolled leaves once")
 	}
-	if !g.recall(entries["recalled"]) || g.recall(entries["recalled"]) || g.recall(entries["due"]) {
-		t.Error("who is patrolled is recalled once, and nobody else")
+	if !g.again(entries["granted"]) || !g.again(entries["patrolled"]) {
+		t.Error("who is patrolled is not due again")
 	}
-	g.join(entries["recalled"])
-	for _, name := range []string{"left", "recalled", "patrolled"} {
-		g.again(entries[name])
+	for name, e := range entries {
+		if g.again(e) {
+			t.Errorf("%s: due again, and not patrolled", name)
+		}
 	}
-	want := []string{"due", "recalled", "patrolled"}
+	want := []string{"due", "granted", "patrolled"}
 	var forth, back []string
 	for e := g.first; e != nil && len(forth) <= len(want); e = e.guarding.next {
 		forth = append(forth, names[e])

@@ -14,8 +14,7 @@ const leastPatrolled = 64
 
 // patrollable reports whether a look at the line now and then, by the delay of guards,
 // does for a watch. Who was removed since the last look may be granted, as may who has
-// not waited for so long that it is watched. It is not let hold like that: a holder is
-// watched.
+// not waited for so long that it is watched, and hears of it as a holder, who is.
 func (e *Entry) patrollable() bool {
 	return !e.granted.Load() && e.queue.client.Caps().Has(driver.CapCheapList) && e.roster.crowds(e.dir)
 }
@@ -49,21 +48,14 @@ func (g *guards) patrol(ctx context.Context, crowd []*Entry) {
 	}
 }
 
-// again has an entry due again that was patrolled, unless it has left or is due in
-// another way by now.
-func (g *guards) again(e *Entry) {
+// again has an entry due again that is patrolled, and takes it from the patrol. It
+// reports false if it is not patrolled: it has left, or is due in another way by now.
+func (g *guards) again(e *Entry) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if e.guarding.patrolled {
-		g.list(e)
+	if !e.guarding.patrolled {
+		return false
 	}
-}
-
-// recall takes an entry from its patrol. It reports false if it is on none.
-func (g *guards) recall(e *Entry) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	patrolled := e.guarding.patrolled
-	e.guarding.patrolled = false
-	return patrolled
+	g.list(e)
+	return true
 }

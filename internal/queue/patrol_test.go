@@ -120,16 +120,7 @@ func TestPatrolOutlivesAnOutage(t *testing.T) {
 func TestWhatIsLeftOfACrowdIsWatched(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.crowd()
-		w.OK(c.first.Release(w.Ctx, c.hold))
-		w.Settle()
-		c.result(0)
-		h, err := c.got[0].Hold(w.Ctx)
-		w.OK(err)
-		time.Sleep(unheeded)
-		w.Settle()
-		w.Remove(c.line[1].Key)
-		w.Settle()
-		w.Lost(h, coord.ErrRemoved)
+		c.watchesTheNext()
 		for i := 1; i < many-10; i++ {
 			w.Settle()
 			c.result(i)
@@ -150,17 +141,24 @@ func TestGrantedOnPatrol(t *testing.T) {
 		c := w.crowd()
 		list := c.patrol()
 		defer list.Release()
-		w.OK(c.first.Release(w.Ctx, c.hold))
-		w.Settle()
-		c.result(0)
-		h, err := c.got[0].Hold(w.Ctx)
-		w.OK(err)
-		time.Sleep(unheeded)
-		w.Settle()
-		w.Remove(c.line[1].Key)
-		w.Settle()
-		w.Lost(h, coord.ErrRemoved)
+		c.watchesTheNext()
 	})
+}
+
+// watchesTheNext wants the first to wait watched as a holder, once it is one.
+func (c *crowd) watchesTheNext() {
+	w := c.w
+	w.Helper()
+	w.OK(c.first.Release(w.Ctx, c.hold))
+	w.Settle()
+	c.result(0)
+	h, err := c.got[0].Hold(w.Ctx)
+	w.OK(err)
+	time.Sleep(unheeded)
+	w.Settle()
+	w.Remove(c.line[1].Key)
+	w.Settle() // so it is told at once
+	w.Lost(h, coord.ErrRemoved)
 }
 
 // patrol keeps the next patrol's request from landing.
@@ -211,8 +209,8 @@ func TestCrowdsOfTwoLines(t *testing.T) {
 	})
 }
 
-// What takes long is left to itself: requests, which wait for a TTL before they are
-// watched, are not looked for that seldom.
+// Requests are watched when they have waited for a TTL, however many there are: a
+// patrol of theirs would come by once in a TTL.
 func TestRevokersAreNoCrowd(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()
