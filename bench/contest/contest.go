@@ -42,6 +42,14 @@ type Dial struct {
 	TTL     time.Duration // of sessions
 }
 
+// Of returns what the i-th program connects by: it knows the servers in an order of
+// its own, whichever side it is of.
+func (d Dial) Of(i int) Dial {
+	at := i % max(len(d.Servers), 1)
+	d.Servers = slices.Concat(d.Servers[at:], d.Servers[:at])
+	return d
+}
+
 // Side is one who takes part.
 type Side struct {
 	// Name is its name in tables, the same in every run.

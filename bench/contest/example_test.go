@@ -12,6 +12,12 @@ func Example() {
 	// Output: 1500 a second
 }
 
+func ExampleDial_Of() {
+	d := contest.Dial{Servers: []string{"a", "b", "c"}}
+	fmt.Println(d.Of(0).Servers, d.Of(4).Servers, d.Servers)
+	// Output: [a b c] [b c a] [a b c]
+}
+
 func ExampleSide_Has() {
 	s := contest.Side{Name: "a lock", Kinds: []contest.Kind{contest.Locks}}
 	fmt.Println(s.Has(contest.Locks), s.Has(contest.Permits))

@@ -216,8 +216,10 @@ public class CuratorWorker {
 
     static List<CuratorFramework> connect(String servers, int session, int count) throws Exception {
         List<CuratorFramework> all = opened.computeIfAbsent(session, key -> new ArrayList<>());
+        String[] each = servers.split(",");
         while (all.size() < count) {
-            CuratorFramework client = CuratorFrameworkFactory.newClient(servers, session, TIMEOUT, new ExponentialBackoffRetry(100, 3));
+            String home = each[all.size() % each.length]; // as those of the other sides
+            CuratorFramework client = CuratorFrameworkFactory.newClient(home, session, TIMEOUT, new ExponentialBackoffRetry(100, 3));
             client.start();
             all.add(client);
         }

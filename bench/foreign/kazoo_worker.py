@@ -156,10 +156,12 @@ every = {}  # by the timeout of sessions: clients, kept for later cases, and the
 
 def connect(session, count):
     opened = every.setdefault(session, [])
+    servers = sys.argv[2].split(",")
     while len(opened) < count:
         # It tries to connect every second for as long as need be.
         retry = KazooRetry(max_tries=-1, delay=1, backoff=1)
-        client = KazooClient(sys.argv[2], timeout=session / 1000, connection_retry=retry)
+        home = servers[len(opened) % len(servers)]  # as those of the other sides
+        client = KazooClient(home, timeout=session / 1000, connection_retry=retry)
         opened.append((client, client.start_async()))
     for _, connected in opened[:count]:
         if not connected.wait(CONNECT_TIMEOUT):

@@ -109,7 +109,7 @@ func lead(text string, sides func(store string) []contest.Side) error {
 			if i > 0 {
 				time.Sleep(o.Dial.TTL / time.Duration(len(o.Keys)))
 			}
-			p, err := s.Open(ctx, o.Dial)
+			p, err := s.Open(ctx, o.Dial.Of(i))
 			if err != nil {
 				return err
 			}

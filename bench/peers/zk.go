@@ -15,7 +15,7 @@ import (
 // ZooKeeper returns the sides of a ZooKeeper ensemble.
 func ZooKeeper() []contest.Side {
 	return []contest.Side{
-		oursOn("zk"),
+		atHome(oursOn("zk")),
 		{Name: contest.Floor, Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkFloorLock), Standing: zkStanding},
 		{Name: "zk.Lock", Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkLock), Standing: zkStanding},
 		abroad("Curator", foreign.Curator, nil),
@@ -23,6 +23,18 @@ func ZooKeeper() []contest.Side {
 			contest.ReadWrites: "a reader takes the last writer in line for the one ahead, also if that one is behind it, and both wait for ever",
 		}),
 	}
+}
+
+// atHome connects each program to the first of its servers alone, as the other sides'
+// are: a client of ZooKeeper takes any of those it knows, and whether that is the
+// leader decides more than the client does.
+func atHome(s contest.Side) contest.Side {
+	open := s.Open
+	s.Open = func(ctx context.Context, d contest.Dial) (contest.Program, error) {
+		d.Servers = d.Servers[:1]
+		return open(ctx, d)
+	}
+	return s
 }
 
 var zkOpen = zk.WorldACL(zk.PermAll)
@@ -46,7 +58,7 @@ func openZK(lock func(c *zk.Conn, dir string) contest.Locker) func(context.Conte
 }
 
 func dialZK(ctx context.Context, d contest.Dial) (*zkProgram, error) {
-	c, events, err := zk.Connect(d.Servers, d.TTL, zk.WithLogger(silent{}), zk.WithLogInfo(false),
+	c, events, err := zk.Connect(d.Servers[:1], d.TTL, zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithDialer(func(network, host string, limit time.Duration) (net.Conn, error) {
 			return net.DialTimeout(network, host, limit)
 		}))

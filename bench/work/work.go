@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 
@@ -166,10 +165,7 @@ func (t Turn) programs(ctx context.Context, n int) (all []contest.Program, end f
 		return errors.Join(errs...)
 	}
 	for i := range n {
-		d := t.Dial
-		at := i % len(d.Servers)
-		d.Servers = slices.Concat(d.Servers[at:], d.Servers[:at])
-		p, err := t.Side.Open(ctx, d)
+		p, err := t.Side.Open(ctx, t.Dial.Of(i))
 		if err != nil {
 			_ = end() // what went wrong first counts
 			return nil, nil, fmt.Errorf("opening program %d of %d: %w", i+1, n, err)
