@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/coordkit/coordkit/bench/contest"
 	"github.com/coordkit/coordkit/bench/leader"
@@ -22,17 +21,6 @@ type venue struct {
 	plan    plan
 	sides   []contest.Side
 	turns   int
-}
-
-// warmUp has the servers work before anybody is measured: ZooKeeper's Java
-// machine is slow at first.
-func (v *venue) warmUp(ctx context.Context) error {
-	length := work.Length{Measured: 4 * time.Second, Linger: time.Second}
-	if v.plan.short {
-		length.Measured = 2 * time.Second
-	}
-	_, err := work.Keys(32).Run(ctx, v.turn(v.floor(), "warm-up", length))
-	return err
 }
 
 // rehearse has the servers, and this process, see what a side does for the first time
