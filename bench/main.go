@@ -57,6 +57,10 @@ func main() {
 		fmt.Fprintf(os.Stderr, "-pairs %d: at least 1\n", p.pairs)
 		os.Exit(2)
 	}
+	if err := p.check(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := bench(ctx, p, *out, *micro); err != nil {
@@ -65,17 +69,37 @@ func main() {
 	}
 }
 
+// split returns the parts of a list with commas. Names may have one, with a space behind.
 func split(list string) []string {
-	if list == "" {
-		return nil
+	var all []string
+	for part := range strings.SplitSeq(list, ",") {
+		switch {
+		case part == "":
+		case part[0] == ' ' && len(all) > 0:
+			all[len(all)-1] += "," + part
+		default:
+			all = append(all, part)
+		}
 	}
-	return strings.Split(list, ",")
+	return all
+}
+
+// command is how the run was asked for, as a shell takes it.
+func command(arguments []string) string {
+	all := []string{"go run ."}
+	for _, a := range arguments {
+		if strings.ContainsRune(a, ' ') {
+			a = "'" + a + "'"
+		}
+		all = append(all, a)
+	}
+	return strings.Join(all, " ")
 }
 
 func bench(ctx context.Context, p plan, out, micro string) error {
 	run := &report.Run{
 		Began:    time.Now(),
-		Command:  strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "),
+		Command:  command(os.Args[1:]),
 		Machine:  report.ThisMachine(),
 		Versions: report.Versions(ctx),
 		Short:    p.short,

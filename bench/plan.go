@@ -69,6 +69,36 @@ func (p plan) counts(c work.Case) bool {
 	return !p.short || len(p.cases) > 0 || slices.Contains(countedInShort, c.Name)
 }
 
+// check finds what is asked for and does not exist. rest is what no flag has taken.
+func (p plan) check(rest []string) error {
+	if len(rest) > 0 {
+		return fmt.Errorf("%q: there are flags only", rest)
+	}
+	var cases, names []string
+	for _, c := range work.Cases(0) {
+		cases = append(cases, c.Name)
+	}
+	for _, store := range p.stores {
+		if !slices.Contains(servers.Names(), store) {
+			return fmt.Errorf("-stores %q: there are %s", store, strings.Join(servers.Names(), ", "))
+		}
+		for _, s := range sides(store) {
+			names = append(names, s.Name)
+		}
+	}
+	for _, asked := range []struct {
+		flag             string
+		wanted, existing []string
+	}{{"-cases", p.cases, cases}, {"-sides", p.sides, names}} {
+		for _, w := range asked.wanted {
+			if !slices.ContainsFunc(asked.existing, func(name string) bool { return begins(name, []string{w}) }) {
+				return fmt.Errorf("%s %q: there are %s", asked.flag, w, strings.Join(asked.existing, ", "))
+			}
+		}
+	}
+	return nil
+}
+
 // begins reports whether a name begins as one of a list says, where a name that
 // ends in the list's entry is that one and no other.
 func begins(name string, list []string) bool {
@@ -111,9 +141,7 @@ func (p plan) on(ctx context.Context, store string, members int, r *report.Run, 
 		}
 	}()
 	r.Versions[report.StoreName(store)+" server"] = s.Version
-	if err := in.warmUp(ctx); err != nil {
-		return fmt.Errorf("warming up: %w", err)
-	}
+	in.warmUp(ctx)
 	ends := ctx
 	if p.short {
 		var cancel context.CancelFunc

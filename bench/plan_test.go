@@ -75,3 +75,46 @@ func TestTurns(t *testing.T) {
 		}
 	}
 }
+
+func TestSplit(t *testing.T) {
+	for list, want := range map[string][]string{
+		"":          nil,
+		"zk":        {"zk"},
+		"zk,etcd":   {"zk", "etcd"},
+		"zk,,etcd,": {"zk", "etcd"},
+		"coordkit,api.Lock, session reused,floor": {"coordkit", "api.Lock, session reused", "floor"},
+	} {
+		if got := split(list); !slices.Equal(got, want) {
+			t.Errorf("split(%q) = %q, want %q", list, got, want)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	got := command([]string{"-sides", "api.Lock, session reused", "-short"})
+	if want := "go run . -sides 'api.Lock, session reused' -short"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// What does not exist is told before servers are started, and not left out without a word.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		p    plan
+		rest []string
+		want string // in the error; none if empty
+	}{
+		{p: plan{stores: []string{"zk"}}},
+		{p: plan{stores: []string{"zk"}, cases: []string{"drain", "keys-64"}, sides: []string{"coordkit", "zk."}}},
+		{p: plan{stores: []string{"consul"}, sides: []string{"api.Lock, session reused"}}},
+		{p: plan{stores: []string{"zookeeper"}}, want: `-stores "zookeeper"`},
+		{p: plan{stores: []string{"zk"}, cases: []string{"drian"}}, want: `-cases "drian"`},
+		{p: plan{stores: []string{"zk"}, sides: []string{"Mutex"}}, want: `-sides "Mutex"`},
+		{p: plan{stores: []string{"zk"}}, rest: []string{"session"}, want: "session"},
+	} {
+		err := c.p.check(c.rest)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v, %q: %v, want %q", c.p, c.rest, err, c.want)
+		}
+	}
+}

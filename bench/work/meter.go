@@ -108,7 +108,7 @@ func (m *meter) got(who, weight int, number uint64) bool {
 			m.sample.Violations++
 		}
 	}
-	if m.limit > 1 && number > 0 {
+	if m.limit > 1 && number > 0 && (m.ordered || m.mixed) {
 		m.holders[who] = len(m.grants)
 		m.grants = append(m.grants, grant{number: number, weight: weight, writes: m.mixed && weight == m.limit,
 			counts: m.counts && !m.stopped, left: math.MaxInt})

@@ -101,6 +101,22 @@ func TestOvertakingByReadersAndWriters(t *testing.T) {
 	}
 }
 
+// Of locks that have nothing to do with each other there is no order to violate.
+func TestNoOrderAmongKeys(t *testing.T) {
+	const keys = 2
+	m := newMeter(keys, keys)
+	m.ordered = false
+	m.begin()
+	for _, number := range []uint64{7, 3, 5, 1} {
+		m.asks(0)
+		m.got(0, 1, number)
+		m.releases(0, 1)
+	}
+	if s := m.result(); s.Checked != 0 || s.Violations != 0 {
+		t.Errorf("%d violations of %d", s.Violations, s.Checked)
+	}
+}
+
 // Of a semaphore, who comes while those ahead leave room is in order, whoever of them is
 // told first.
 func TestOvertakingAtASemaphore(t *testing.T) {
