@@ -161,44 +161,77 @@ func stand(b *testing.B, c *coord.Client, n int) {
 // client. An operation is to be woken, to touch what one has, and to wake the next.
 // The more wait, the longer ago is it that one ran last, and the less of what it
 // touches is still in the processor's cache: no line is quite flat.
+//
+// How much that takes depends on how it is touched: in a row, the processor fetches
+// ahead; scattered, where each line of the cache tells which is next, as pointers do,
+// it waits for each. A handoff is between the two, and rather like the second.
 func BenchmarkGoroutines(b *testing.B) {
-	for _, waiters := range []int{1, 100, 1000, 10_000, 20_000} {
-		b.Run(fmt.Sprintf("%d", waiters), func(b *testing.B) {
-			turns := make([]chan int, waiters+1)
-			for i := range turns {
-				turns[i] = make(chan int, 1)
-			}
-			var wg sync.WaitGroup
-			for i := range turns {
-				next := turns[(i+1)%len(turns)]
-				wg.Go(func() {
-					own := make([]byte, ownBytes)
-					for left := range turns[i] {
-						for j := 0; j < len(own); j += cacheLine {
-							own[j]++
-						}
-						switch left {
-						case b.N: // all have run once
-							b.ResetTimer()
-						case 0:
-							b.StopTimer()
-							for _, turn := range turns {
-								close(turn)
-							}
-							return
-						}
-						next <- left - 1
-					}
-				})
-			}
-			turns[0] <- b.N + len(turns)
-			wg.Wait()
-		})
+	for _, touch := range []struct {
+		how  string
+		step int
+	}{{"row", 1}, {"scattered", 29}} { // odd, so that all are touched
+		for _, waiters := range []int{1, 100, 1000, 10_000, 20_000} {
+			b.Run(fmt.Sprintf("%s/%d", touch.how, waiters), func(b *testing.B) {
+				wakeInTurn(b, waiters, touch.step)
+			})
+		}
 	}
 }
 
-// What a waiter of one client has, its stack and its entry, is about as large.
-const (
-	ownBytes  = 4 << 10
-	cacheLine = 64
-)
+// wakeInTurn has goroutines wake each other. Each goes through what it has by steps of
+// so many lines.
+func wakeInTurn(b *testing.B, waiters, step int) {
+	turns := make([]chan int, waiters+1)
+	for i := range turns {
+		turns[i] = make(chan int, 1)
+	}
+	var wg sync.WaitGroup
+	for i := range turns {
+		next := turns[(i+1)%len(turns)]
+		wg.Go(func() {
+			own := newBelongings(step)
+			for left := range turns[i] {
+				own.touch()
+				switch left {
+				case b.N: // all have run once
+					b.ResetTimer()
+				case 0:
+					b.StopTimer()
+					for _, turn := range turns {
+						close(turn)
+					}
+					return
+				}
+				next <- left - 1
+			}
+		})
+	}
+	turns[0] <- b.N + len(turns)
+	wg.Wait()
+}
+
+// belongings are 4 KiB, which is about what a waiter of one client has, its stack
+// and its entry.
+type belongings [64]line
+
+// line is one of a processor's cache.
+type line struct {
+	next, touched int
+	_             [48]byte
+}
+
+func newBelongings(step int) *belongings {
+	var all belongings
+	for i := range all {
+		all[i].next = (i + step) % len(all)
+	}
+	return &all
+}
+
+func (all *belongings) touch() {
+	i := 0
+	for range all {
+		all[i].touched++
+		i = all[i].next
+	}
+}

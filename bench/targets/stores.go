@@ -52,17 +52,16 @@ func zooKeeper() []Target {
 	return all
 }
 
+// reused is the peer that does not open a session for each lock.
+const reused = "api.Lock, session reused"
+
 func consul() []Target {
-	const reused = "api.Lock, session reused"
-	all := slices.Concat(
+	return slices.Concat(
 		beat(servers.Consul, 1, reused, bound{"uncontended", 1.25}, bound{"drain-20", 12}, bound{"keys-64", 2}),
 		beat(servers.Consul, 1, contest.Floor, bound{"uncontended", 0.97}, bound{"contention-2", 1}, bound{"contention-8", 1}, bound{"contention-32", 1}),
 		beat(servers.Consul, 1, "api.Semaphore", bound{"semaphore-10", 20}),
+		nobodyLeftOut(1),
 	)
-	for _, name := range []string{"contention-2", "contention-8", "contention-32"} {
-		all = append(all, Target{Store: servers.Consul, Members: 1, Case: name, What: "sessions starved", find: own(starved), Most: true})
-	}
-	return append(all, Target{Store: servers.Consul, Members: 1, Case: "failover", What: "TTL, at the most", find: own(worst), Bound: 2, Most: true})
 }
 
 // everywhere is what holds on every store.
@@ -94,8 +93,29 @@ func everywhere() []Target {
 
 // clusters is what holds with three members: who is faster is so, too.
 func clusters() []Target {
-	all := beat(servers.Etcd, 3, "Mutex", bound{"contention-2", 15}, bound{"contention-8", 1}, bound{"contention-32", 2}, bound{"drain-20", 1}, bound{"keys-64", 1})
-	all = append(all, beat(servers.ZooKeeper, 3, "zk.Lock", bound{"uncontended", 1}, bound{"contention-2", 1}, bound{"contention-8", 1},
-		bound{"contention-32", 1}, bound{"drain-20", 1}, bound{"keys-64", 1})...)
-	return append(all, beat(servers.Consul, 3, "api.Lock, session reused", bound{"uncontended", 1}, bound{"drain-20", 1}, bound{"keys-64", 1})...)
+	all := slices.Concat(
+		beat(servers.Etcd, 3, contest.Floor, bound{"uncontended", 0.97}, bound{"contention-2", 1}, bound{"contention-8", 1}, bound{"contention-32", 1}),
+		beat(servers.Etcd, 3, "Mutex", bound{"contention-2", 15}, bound{"contention-8", 1}, bound{"contention-32", 2},
+			bound{"drain-20", 1}, bound{"drain-1", 1}, bound{"keys-64", 1}),
+		beat(servers.Etcd, 3, "Election", bound{"election", 1}),
+	)
+	for _, side := range []string{"zk.Lock", "Curator", "kazoo"} {
+		all = append(all, beat(servers.ZooKeeper, 3, side, bound{"uncontended", 1}, bound{"contention-2", 1}, bound{"contention-8", 1},
+			bound{"contention-32", 1}, bound{"drain-20", 1}, bound{"drain-1", 1}, bound{"keys-64", 1})...)
+	}
+	all = slices.Concat(all,
+		beat(servers.Consul, 3, reused, bound{"uncontended", 1}, bound{"drain-20", 1}, bound{"keys-64", 1}),
+		beat(servers.Consul, 3, contest.Floor, bound{"uncontended", 0.97}, bound{"contention-2", 1}, bound{"contention-8", 1}, bound{"contention-32", 1}),
+		beat(servers.Consul, 3, "api.Semaphore", bound{"semaphore-10", 1}),
+	)
+	return append(all, nobodyLeftOut(3)...)
+}
+
+// nobodyLeftOut is what holds on Consul, where locks are not fair by themselves.
+func nobodyLeftOut(members int) []Target {
+	var all []Target
+	for _, name := range []string{"contention-2", "contention-8", "contention-32"} {
+		all = append(all, Target{Store: servers.Consul, Members: members, Case: name, What: "sessions starved", find: own(starved), Most: true})
+	}
+	return append(all, Target{Store: servers.Consul, Members: members, Case: "failover", What: "TTL, at the most", find: own(worst), Bound: 2, Most: true})
 }
