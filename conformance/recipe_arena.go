@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -163,53 +162,4 @@ func (a arena) bare(dir string) {
 		}
 		return nil
 	})
-}
-
-// room is where holders are, as this process knows, which all of them share.
-type room struct {
-	mu     sync.Mutex
-	inside []occupant
-	served int
-}
-
-type occupant struct {
-	hold   subject.Hold
-	weight int // of what the room has place for
-}
-
-// enter fails the trial if there is no place. A hold that says of itself that it
-// was lost takes none.
-func (r *room) enter(t *Trial, h subject.Hold, weight, most int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sum := weight
-	for _, o := range r.inside {
-		if o.hold.Err() == nil {
-			sum += o.weight
-		}
-	}
-	if sum > most && h.Err() == nil {
-		t.decide(Failed, fmt.Sprintf("%d of %d are held at once", sum, most))
-	}
-	r.inside = append(r.inside, occupant{h, weight})
-	r.served++
-}
-
-// leave is to be called before the hold is released.
-func (r *room) leave(h subject.Hold) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, o := range r.inside {
-		if o.hold == h {
-			r.inside = append(r.inside[:i], r.inside[i+1:]...)
-			return
-		}
-	}
-}
-
-// count is how many have entered.
-func (r *room) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.served
 }

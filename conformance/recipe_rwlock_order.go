@@ -9,34 +9,23 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-func rwExcludes(t rw) { rwCount(t, t.Client, nil) }
+func rwExcludes(t rw) { rwCount(t, nil, t.Client) }
 
 func rwExcludesOverResets(t rw) {
-	rwCount(t, nil, func(links []Link, round int) { links[round%len(links)].DropConnections() })
+	var l links
+	rwCount(t, l.reset, t.linked(&l))
 }
 
 func rwExcludesOverLoss(t rw) {
-	rwCount(t, nil, func(links []Link, round int) {
-		l := links[round%len(links)]
-		l.DropReplies()
-		t.sleep(t.h.TTL / 20)
-		t.heal(l)
-	})
+	var l links
+	rwCount(t, t.losing(&l), t.linked(&l))
 }
 
 // rwCount lets several clients, with several goroutines each, go in and out of a
 // room, with disturbances in between.
-func rwCount(t rw, open func() *coord.Client, disturb func([]Link, int)) {
+func rwCount(t rw, disturb func(round int), open func() *coord.Client) {
 	const clients, rounds = 3, 4
 	const all = 1 << 10 // the weight of a writer
-	links := make([]Link, 0, clients)
-	if open == nil {
-		open = func() *coord.Client {
-			c, l := t.ClientOverLink()
-			links = append(links, l)
-			return c
-		}
-	}
 	var r room
 	var over []<-chan struct{}
 	for range clients {
@@ -59,20 +48,7 @@ func rwCount(t rw, open func() *coord.Client, disturb func([]Link, int)) {
 			}))
 		}
 	}
-	if disturb != nil {
-		for i := 0; r.count() < clients*3*rounds && t.ctx.Err() == nil; i++ {
-			disturb(links, i)
-			t.sleep(t.h.TTL / 20)
-		}
-	}
-	for _, one := range over {
-		if !t.within(t.h.Timeout, one) {
-			t.Fatalf("not everybody was served: %d of %d", r.count(), clients*3*rounds)
-		}
-	}
-	if n := r.count(); n != clients*3*rounds {
-		t.Fatalf("%d were served; want %d", n, clients*3*rounds)
-	}
+	t.serves(&r, clients*rounds*3, disturb, over)
 	t.empty()
 }
 

@@ -15,27 +15,13 @@ const permits = 5
 func semExcludes(t sem) { semCount(t, nil, t.Client) }
 
 func semExcludesOverResets(t sem) {
-	links := &[]Link{}
-	semCount(t, func(round int) { (*links)[round%len(*links)].DropConnections() }, t.linked(links))
+	var l links
+	semCount(t, l.reset, t.linked(&l))
 }
 
 func semExcludesOverLoss(t sem) {
-	links := &[]Link{}
-	semCount(t, func(round int) {
-		l := (*links)[round%len(*links)]
-		l.DropReplies()
-		t.sleep(t.h.TTL / 20)
-		t.heal(l)
-	}, t.linked(links))
-}
-
-// linked opens clients whose links are collected.
-func (t *Trial) linked(links *[]Link) func() *coord.Client {
-	return func() *coord.Client {
-		c, l := t.ClientOverLink()
-		*links = append(*links, l)
-		return c
-	}
+	var l links
+	semCount(t, t.losing(&l), t.linked(&l))
 }
 
 // semCount lets several clients, with several goroutines each, go in and out of
@@ -59,19 +45,7 @@ func semCount(t sem, disturb func(round int), open func() *coord.Client) {
 			}))
 		}
 	}
-	all := clients * rounds * len(weights)
-	for i := 0; disturb != nil && r.count() < all && t.ctx.Err() == nil; i++ {
-		disturb(i)
-		t.sleep(t.h.TTL / 20)
-	}
-	for _, one := range over {
-		if !t.within(t.h.Timeout, one) {
-			t.Fatalf("not everybody was served: %d of %d", r.count(), all)
-		}
-	}
-	if n := r.count(); n != all {
-		t.Fatalf("%d were served; want %d", n, all)
-	}
+	t.serves(&r, clients*rounds*len(weights), disturb, over)
 	t.empty()
 }
 

@@ -1,0 +1,48 @@
+package conformance_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// slowLink is a network whose replies are late for good.
+type slowLink struct {
+	conformance.Link
+	delay time.Duration
+}
+
+func (l slowLink) Heal() error {
+	err := l.Link.Heal()
+	l.Delay(netfault.Down, l.delay)
+	return err
+}
+
+// A store that answers later than the suite disturbs at its most often holds the
+// rules all the same: nobody is cut off so often that it may give up.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := memHarness(3 * time.Second)
+		open := h.OpenLink
+		h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
+			c, l, err := open(ctx, namespace)
+			if err != nil {
+				return nil, nil, err
+			}
+			slow := slowLink{l, h.TTL / 8}
+			l.Delay(netfault.Down, slow.delay)
+			return c, slow, nil
+		}
+		h.Hold = nil // which is for links of the store's own
+		for _, r := range check(t, h, pick(t, "P1", "R1")...).Results {
+			if r.Status != conformance.Passed {
+				t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
+			}
+		}
+	})
+}
