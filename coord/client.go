@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,10 +25,10 @@ type Client struct {
 	log   *zap.Logger
 	hubs  *hubs // what Watch shows
 
-	// opening is held while the shared session is looked at or replaced. It is
-	// a channel so that waiting for it ends with the ctx.
+	// opening is held while the shared session is replaced. It is a channel so
+	// that waiting for it ends with the ctx.
 	opening chan struct{}
-	shared  *Session // guarded by opening
+	shared  atomic.Pointer[Session] // the last that was opened, or nil
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
@@ -82,20 +83,31 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 // A lost session is never revived: what was held on it stays lost, and only
 // what is acquired later uses the new one.
 func (c *Client) Session(ctx context.Context) (*Session, error) {
+	if s := c.living(); s != nil {
+		return s, nil
+	}
 	began := time.Now()
 	if err := c.takeTurn(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { <-c.opening }()
-	if c.shared != nil && c.shared.Err() == nil {
-		return c.shared, nil
+	if s := c.living(); s != nil { // another has opened it meanwhile
+		return s, nil
 	}
 	s, err := c.newSession(ctx, c.ttl, c.ttl-time.Since(began)) // what another has tried in vain counts
 	if err != nil {
 		return nil, err
 	}
-	c.shared = s
+	c.shared.Store(s)
 	return s, nil
+}
+
+// living returns the shared session, or nil if there is none to use.
+func (c *Client) living() *Session {
+	if s := c.shared.Load(); s != nil && s.Err() == nil {
+		return s
+	}
+	return nil
 }
 
 // takeTurn waits while others open the session, each for its own ctx: no longer than
