@@ -9,15 +9,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,7 +39,7 @@ func main() {
 	cases := flag.String("cases", "", "the cases to run, by the beginnings of their names; all if empty")
 	only := flag.String("sides", "", "the sides to run, by the beginnings of their names; all if empty")
 	out := flag.String("out", "", "the directory to write results to; none if empty")
-	micro := flag.String("micro", filepath.Join("results", "micro.txt"), "what the microbenchmarks have written, for the targets")
+	micro := flag.String("micro", filepath.Join("results", "micro*.txt"), "what the microbenchmarks have written, for the targets: the first that is of this processor")
 	flag.BoolVar(&p.short, "short", false, "few and short turns, and few waiters")
 	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has; three times as many where sides are near to each other, unless it is short")
 	flag.Parse()
@@ -123,27 +122,31 @@ func bench(ctx context.Context, p plan, out, micro string) error {
 		err = save()
 	}
 	if out == "" {
-		judged := slices.DeleteFunc(targets.Judge(run, nil), func(v targets.Verdict) bool { return v.State == targets.Unmeasured })
-		_, err = os.Stdout.Write(append(run.Markdown(), targets.Markdown(judged)...))
+		_, err = os.Stdout.Write(append(run.Markdown(), targets.Markdown(targets.Judge(run, nil))...))
 	}
 	return errors.Join(failed, err)
 }
 
-// readMicro reads what microbenchmarks have written, if they have, on this processor.
-func readMicro(path, processor string) (targets.Micro, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+// readMicro reads what microbenchmarks have written on this processor, if they have.
+func readMicro(pattern, processor string) (targets.Micro, error) {
+	files, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-micro %q: %w", pattern, err)
 	}
-	defer f.Close()
-	m, err := targets.ReadMicro(f, processor)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		m, err := targets.ReadMicro(bytes.NewReader(text), processor)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if len(m) > 0 {
+			return m, nil
+		}
 	}
-	return m, nil
+	return nil, nil
 }
 
 // lengthOf is how long turns are.

@@ -50,7 +50,7 @@ func ReadMicro(r io.Reader, processor string) (Micro, error) {
 func (m Micro) judge() []Verdict {
 	var all []Verdict
 	bound := func(what string, most float64, measured float64, ok bool) {
-		v := Verdict{Target: Target{Store: "mem", Members: 1, Case: "micro", What: what, Bound: most, Most: true}, State: Unmeasured}
+		v := Verdict{Target: Target{Store: "mem", Members: 1, Case: "micro", What: what, Bound: most, Most: true}, State: Unmeasured, Ran: len(m) > 0}
 		if ok {
 			v.decide(measured)
 		}

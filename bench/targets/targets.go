@@ -39,6 +39,7 @@ type Verdict struct {
 	Target
 	State    State
 	Measured float64
+	Ran      bool `json:"-"` // the case was in the run, if nothing of it could be measured
 }
 
 // Judge judges all targets by a run and by microbenchmarks.
@@ -57,6 +58,7 @@ func (t Target) judge(run *report.Run) Verdict {
 		if c.Store != t.Store || c.Members != t.Members || c.Case != t.Case {
 			continue
 		}
+		v.Ran = true
 		if measured, ok := t.find(c); ok {
 			v.decide(measured)
 		}

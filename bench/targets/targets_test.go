@@ -100,10 +100,26 @@ func TestMicro(t *testing.T) {
 	}
 }
 
+// The table has the targets of what was in the run, also where something failed, and
+// no others.
 func TestMarkdown(t *testing.T) {
-	all := targets.Judge(&report.Run{}, nil)
+	m, err := targets.ReadMicro(strings.NewReader(benchmarks), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &report.Run{Contests: []report.Contest{
+		{Store: servers.ZooKeeper, Members: 3, Case: "drain-1", Entries: []report.Entry{{Side: contest.Ours, Error: "broken"}}},
+	}}
+	all := targets.Judge(run, m)
 	text := string(targets.Markdown(all))
-	if !strings.Contains(text, fmt.Sprintf("0 met, 0 not met, %d not measured", len(all))) || strings.Count(text, "\n| ") != len(all)+1 {
+	if !strings.Contains(text, fmt.Sprintf("2 met, 1 not met, %d not measured", len(all)-3)) || strings.Count(text, "**not met**") != 1 {
 		t.Errorf("%d targets:\n%s", len(all), text)
+	}
+	mem, zk := strings.Count(text, "\n| mem |"), strings.Count(text, "\n| zk | 3 | drain-1 |")
+	if mem != 4 || zk == 0 || strings.Count(text, "\n| ") != 1+mem+zk {
+		t.Errorf("the table has not just what was in the run:\n%s", text)
+	}
+	if text := string(targets.Markdown(targets.Judge(&report.Run{}, nil))); strings.Contains(text, "|") {
+		t.Errorf("of an empty run there is a table:\n%s", text)
 	}
 }
