@@ -138,18 +138,14 @@ func contestForeign(d duel) {
 // contestReconnect: nobody loses the place for a connection, when all of them
 // come back at once.
 func contestReconnect(d duel) {
-	var links []Link
-	open := func() *coord.Client {
-		c, l := d.ClientOverLink()
-		links = append(links, l)
-		return c
-	}
+	var all links
+	open := d.linked(&all)
 	held := d.take(d.one(open()))
 	second := d.join(d.ctx, "the second in line", d.other(open()), 2)
 	third := d.join(d.ctx, "the third in line", d.one(open()), 3)
 	before := d.entries(3)
 	for range 3 {
-		for _, l := range links {
+		for _, l := range all {
 			l.DropConnections()
 		}
 		d.pause()

@@ -113,15 +113,10 @@ func excludes(t *Trial, open func() *coord.Client, disturb func(round int)) {
 }
 
 func excludesOverResets(t *Trial) {
-	var links []Link
-	open := func() *coord.Client {
-		c, l := t.ClientOverLink()
-		links = append(links, l)
-		return c
-	}
-	excludes(t, open, func(round int) {
+	var l links
+	excludes(t, t.linked(&l), func(round int) {
 		if round%4 == 0 {
-			links[round/4%len(links)].DropConnections()
+			l.reset(round / 4)
 		}
 	})
 }

@@ -57,23 +57,25 @@ func (r *room) count() int {
 	return r.served
 }
 
-// serves waits until all have entered and those who bring them, over, have
-// returned, and disturbs them until then, unless disturb is nil.
+// serves disturbs those who enter until all have, unless disturb is nil, and waits
+// until those who bring them, over, have returned.
 //
-// While nobody enters, the rest between two disturbances doubles, up to half a
-// TTL: where a store answers more slowly than the shortest rest, as one does that
-// elects a leader, each attempt would be cut off before it is answered, and who
-// has failed for a TTL gives up, as it may.
+// The rest between two disturbances doubles when nobody has entered meanwhile, up
+// to half a TTL, and is halved when somebody has. Where a store answers more slowly
+// than the shortest rest, as one does that elects a leader, each attempt would
+// otherwise be cut off before it is answered, and who cannot reach the store for as
+// long as a TTL has failed, as it may.
 func (a arena) serves(r *room, all int, disturb func(round int), over []<-chan struct{}) {
-	least := a.h.TTL / 20
+	least := a.h.TTL / 50
 	rest := least
 	for i := 0; disturb != nil && r.count() < all && a.ctx.Err() == nil; i++ {
 		before := r.count()
 		disturb(i)
 		a.sleep(rest)
-		rest = min(2*rest, a.h.TTL/2)
 		if r.count() > before {
-			rest = least
+			rest = max(rest/2, least)
+		} else {
+			rest = min(2*rest, a.h.TTL/2)
 		}
 	}
 	for _, one := range over {
@@ -90,9 +92,9 @@ func (a arena) serves(r *room, all int, disturb func(round int), over []<-chan s
 type links []Link
 
 // linked opens clients whose links are collected.
-func (a arena) linked(l *links) func() *coord.Client {
+func (t *Trial) linked(l *links) func() *coord.Client {
 	return func() *coord.Client {
-		c, link := a.ClientOverLink()
+		c, link := t.ClientOverLink()
 		*l = append(*l, link)
 		return c
 	}
@@ -104,11 +106,11 @@ func (l *links) at(round int) Link { return (*l)[round%len(*l)] }
 func (l *links) reset(round int) { l.at(round).DropConnections() }
 
 // losing loses the replies of the link whose turn it is, for a moment.
-func (a arena) losing(l *links) func(round int) {
+func (t *Trial) losing(l *links) func(round int) {
 	return func(round int) {
 		link := l.at(round)
 		link.DropReplies()
-		a.sleep(a.h.TTL / 20)
-		a.heal(link)
+		t.sleep(t.h.TTL / 20)
+		t.heal(link)
 	}
 }

@@ -25,10 +25,10 @@ type Client struct {
 	log   *zap.Logger
 	hubs  *hubs // what Watch shows
 
-	// opening is held while the shared session is replaced. It is a channel so
-	// that waiting for it ends with the ctx.
+	// opening is held while the shared session is opened anew. It is a channel
+	// so that waiting for it ends with the ctx.
 	opening chan struct{}
-	shared  atomic.Pointer[Session] // the last that was opened, or nil
+	shared  atomic.Pointer[Session] // stored with opening held, and read by anybody; nil at first
 
 	life context.Context // ends with Close
 	end  context.CancelFunc

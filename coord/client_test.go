@@ -47,6 +47,7 @@ func TestSharedSessionIsOne(t *testing.T) {
 	bubble(t, func(t *testing.T, c *coord.Client, conn *mem.Conn, _ *observer.ObservedLogs) {
 		var mu sync.Mutex
 		ids := map[string]bool{}
+		conn.Link().Delay(mem.Both, time.Millisecond) // so that all have found none before there is one
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
