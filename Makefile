@@ -70,6 +70,7 @@ bench-micro:
 		saved=$$(grep -lxF "$$cpu" $(MICRO) $(wildcard bench/results/micro-*.txt) | head -1); \
 		test -n "$$saved" || { saved=$(MICRO); echo "saved on another processor: compare allocations, and not times"; }; \
 		$(TOOL) benchstat -ignore cpu saved=$$saved now=$(REPORTS)/micro.txt
+	@cd bench && $(GO) run . -micro $(REPORTS)/micro.txt
 	@if test -n "$(MICRO_SAVE)"; then cp $(REPORTS)/micro.txt $(MICRO); fi
 
 fmt:

@@ -6,17 +6,19 @@
 //
 // prints its tables; with -out it also writes them to a directory, with the raw
 // figures and plots.
+//
+//	go run . -judge results/zk
+//
+// judges what was written there by the targets as they are now.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,7 +41,8 @@ func main() {
 	cases := flag.String("cases", "", "the cases to run, by the beginnings of their names; all if empty")
 	only := flag.String("sides", "", "the sides to run, by the beginnings of their names; all if empty")
 	out := flag.String("out", "", "the directory to write results to; none if empty")
-	micro := flag.String("micro", filepath.Join("results", "micro*.txt"), "what the microbenchmarks have written, for the targets: the first that is of this processor")
+	judge := flag.String("judge", "", "run nothing: judge the results in these directories by the present targets")
+	micro := flag.String("micro", "", "run nothing: judge what microbenchmarks have written to this file")
 	flag.BoolVar(&p.short, "short", false, "few and short turns, and few waiters")
 	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has; three times as many where sides are near to each other, unless it is short")
 	flag.Parse()
@@ -62,7 +65,18 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := bench(ctx, p, *out, *micro); err != nil {
+	var err error
+	switch {
+	case *micro != "":
+		err = judgeMicro(os.Stdout, *micro)
+	case *judge != "":
+		for _, dir := range split(*judge) {
+			err = errors.Join(err, judgeAnew(dir))
+		}
+	default:
+		err = bench(ctx, p, *out)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -95,7 +109,7 @@ func command(arguments []string) string {
 	return strings.Join(all, " ")
 }
 
-func bench(ctx context.Context, p plan, out, micro string) error {
+func bench(ctx context.Context, p plan, out string) error {
 	run := &report.Run{
 		Began:    time.Now(),
 		Command:  command(os.Args[1:]),
@@ -105,48 +119,23 @@ func bench(ctx context.Context, p plan, out, micro string) error {
 
 		Unfinished: true,
 	}
-	past, err := readMicro(micro, run.Machine.Processor)
-	if err != nil {
-		return err
-	}
 	save := func() error {
 		run.Took = time.Since(run.Began).Round(time.Second).String()
 		if out == "" {
 			return nil
 		}
-		return run.Write(out, targets.Markdown(targets.Judge(run, past)))
+		return run.Write(out, targets.Markdown(targets.Judge(run)))
 	}
 	failed := p.run(ctx, run, save) // which saves after each case: a run takes long
 	run.Unfinished = ctx.Err() != nil || failed != nil
 	if len(run.Contests) > 0 {
-		err = save()
+		failed = errors.Join(failed, save())
 	}
 	if out == "" {
-		_, err = os.Stdout.Write(append(run.Markdown(), targets.Markdown(targets.Judge(run, nil))...))
+		_, err := os.Stdout.Write(append(run.Markdown(), targets.Markdown(targets.Judge(run))...))
+		failed = errors.Join(failed, err)
 	}
-	return errors.Join(failed, err)
-}
-
-// readMicro reads what microbenchmarks have written on this processor, if they have.
-func readMicro(pattern, processor string) (targets.Micro, error) {
-	files, err := filepath.Glob(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("-micro %q: %w", pattern, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		m, err := targets.ReadMicro(bytes.NewReader(text), processor)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if len(m) > 0 {
-			return m, nil
-		}
-	}
-	return nil, nil
+	return failed
 }
 
 // lengthOf is how long turns are.

@@ -5,15 +5,18 @@ import (
 	"fmt"
 )
 
-// Markdown is a table of the verdicts on what was in the run, and says how many
-// targets were not measured.
+// Heading begins the verdicts of a page.
+const Heading = "\n## Targets\n\n"
+
+// Markdown is a table of the verdicts on what was in the run, below a heading, and
+// says how many targets were not measured.
 func Markdown(all []Verdict) []byte {
-	var b bytes.Buffer
+	b := *bytes.NewBufferString(Heading)
 	count := make(map[State]int)
 	for _, v := range all {
 		count[v.State]++
 	}
-	fmt.Fprintf(&b, "\n## Targets\n\n%d met, %d not met, %d not measured in this run.\n\n", count[Met], count[NotMet], count[Unmeasured])
+	fmt.Fprintf(&b, "%d met, %d not met, %d not measured in this run.\n\n", count[Met], count[NotMet], count[Unmeasured])
 	head := "| store | members | case | coordkit's | target | measured | |\n|---|--:|---|---|--:|--:|---|\n"
 	for _, v := range all {
 		if !v.Ran {
@@ -22,6 +25,9 @@ func Markdown(all []Verdict) []byte {
 		measured := "–"
 		if v.State != Unmeasured {
 			measured = fmt.Sprintf("%.2f", v.Measured)
+			if v.State == NotMet && measured == fmt.Sprintf("%.2f", v.Bound) {
+				measured = fmt.Sprintf("%.4f", v.Measured) // it is not the bound
+			}
 		}
 		state := string(v.State)
 		if v.State == NotMet {

@@ -13,15 +13,11 @@ import (
 // number of processors, and by unit, as "ns/op".
 type Micro map[string]map[string][]float64
 
-// ReadMicro reads what `go test -bench` writes, if that was done on the processor given:
-// of another it says nothing.
-func ReadMicro(r io.Reader, processor string) (Micro, error) {
+// ReadMicro reads what `go test -bench` writes.
+func ReadMicro(r io.Reader) (Micro, error) {
 	m := make(Micro)
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
-		if on, ok := strings.CutPrefix(lines.Text(), "cpu: "); ok && strings.TrimSpace(on) != processor {
-			return nil, nil
-		}
 		f := strings.Fields(lines.Text())
 		if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark") {
 			continue
@@ -46,8 +42,8 @@ func ReadMicro(r io.Reader, processor string) (Micro, error) {
 	return m, lines.Err()
 }
 
-// judge judges what is to hold on the embedded store.
-func (m Micro) judge() []Verdict {
+// Judge judges what is to hold on the embedded store.
+func (m Micro) Judge() []Verdict {
 	var all []Verdict
 	bound := func(what string, most float64, measured float64, ok bool) {
 		v := Verdict{Target: Target{Store: "mem", Members: 1, Case: "micro", What: what, Bound: most, Most: true}, State: Unmeasured, Ran: len(m) > 0}

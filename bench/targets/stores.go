@@ -16,7 +16,7 @@ func Stores() []Target {
 func beat(store string, members int, side string, bounds ...bound) []Target {
 	var all []Target
 	for _, b := range bounds {
-		all = append(all, Target{Store: store, Members: members, Case: b.of, What: "times " + side, find: against(side), Bound: b.least})
+		all = append(all, Target{Store: store, Members: members, Case: b.of, What: "times " + side, side: side, find: against(side), Bound: b.least})
 	}
 	return all
 }

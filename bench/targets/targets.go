@@ -3,6 +3,7 @@ package targets
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/coordkit/coordkit/bench/contest"
 	"github.com/coordkit/coordkit/bench/report"
@@ -15,6 +16,7 @@ type Target struct {
 	Case    string
 	// What is bounded, and where it is found.
 	What  string
+	side  string // beside which; empty: of coordkit alone
 	find  finder
 	Bound float64
 	Most  bool // the bound is the most it may be, and not the least
@@ -39,16 +41,16 @@ type Verdict struct {
 	Target
 	State    State
 	Measured float64
-	Ran      bool `json:"-"` // the case was in the run, if nothing of it could be measured
+	Ran      bool // it was in the run, even if nothing could be measured
 }
 
-// Judge judges all targets by a run and by microbenchmarks.
-func Judge(run *report.Run, micro Micro) []Verdict {
+// Judge judges the targets of stores by a run.
+func Judge(run *report.Run) []Verdict {
 	var all []Verdict
 	for _, t := range Stores() {
 		all = append(all, t.judge(run))
 	}
-	return append(all, micro.judge()...)
+	return all
 }
 
 func (t Target) judge(run *report.Run) Verdict {
@@ -58,7 +60,7 @@ func (t Target) judge(run *report.Run) Verdict {
 		if c.Store != t.Store || c.Members != t.Members || c.Case != t.Case {
 			continue
 		}
-		v.Ran = true
+		v.Ran = v.Ran || t.side == "" || slices.ContainsFunc(c.Entries, func(e report.Entry) bool { return e.Side == t.side })
 		if measured, ok := t.find(c); ok {
 			v.decide(measured)
 		}

@@ -15,7 +15,7 @@ import (
 func Example() {
 	run := &report.Run{Contests: []report.Contest{{Store: servers.Etcd, Members: 1, Case: "keys-64",
 		Entries: []report.Entry{{Side: contest.Ours, Median: 900}, {Side: "Mutex", Median: 1000, Ratio: 0.9}}}}}
-	for _, v := range targets.Judge(run, nil) {
+	for _, v := range targets.Judge(run) {
 		if v.State != targets.Unmeasured {
 			fmt.Println(v.Store, v.Case, v.What, v.Bounds(), v.Measured, v.State)
 		}
@@ -55,7 +55,7 @@ func TestJudge(t *testing.T) {
 		"contention-2 violations of order":     targets.Unmeasured,
 		"contention-8 times zk.Lock":           targets.Unmeasured,
 	}
-	for _, v := range targets.Judge(run, nil) {
+	for _, v := range targets.Judge(run) {
 		what := v.Case + " " + v.What
 		if state, ok := want[what]; ok && v.Store == servers.ZooKeeper && v.Members == 1 {
 			if v.State != state {
@@ -79,23 +79,18 @@ PASS
 `
 
 func TestMicro(t *testing.T) {
-	m, err := targets.ReadMicro(strings.NewReader(benchmarks), "Some Processor")
+	m, err := targets.ReadMicro(strings.NewReader(benchmarks))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, v := range targets.Judge(&report.Run{}, m) {
-		if v.Store == "mem" {
-			got = append(got, fmt.Sprint(v.Measured, " ", v.State))
-		}
+	for _, v := range m.Judge() {
+		got = append(got, fmt.Sprint(v.Measured, " ", v.State))
 	}
 	if want := "1600 met, 13 not met, 0 not measured, 1.2 met"; strings.Join(got, ", ") != want {
 		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
 	}
-	if m, err := targets.ReadMicro(strings.NewReader("cpu: Another\n"+benchmarks), "Some Processor"); len(m) > 0 || err != nil {
-		t.Errorf("what another processor has done counts: %v, %v", m, err)
-	}
-	if _, err := targets.ReadMicro(strings.NewReader("BenchmarkX 1 many ns/op\n"), ""); err == nil {
+	if _, err := targets.ReadMicro(strings.NewReader("BenchmarkX 1 many ns/op\n")); err == nil {
 		t.Error("a number that is none was read")
 	}
 }
@@ -103,23 +98,25 @@ func TestMicro(t *testing.T) {
 // The table has the targets of what was in the run, also where something failed, and
 // no others.
 func TestMarkdown(t *testing.T) {
-	m, err := targets.ReadMicro(strings.NewReader(benchmarks), "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	run := &report.Run{Contests: []report.Contest{
-		{Store: servers.ZooKeeper, Members: 3, Case: "drain-1", Entries: []report.Entry{{Side: contest.Ours, Error: "broken"}}},
+		{Store: servers.ZooKeeper, Members: 3, Case: "drain-1", Entries: []report.Entry{
+			{Side: contest.Ours, Median: 20}, {Side: "zk.Lock", Median: 10, Ratio: 2}, {Side: "Curator", Median: 20.01, Ratio: 0.9995}, {Side: "kazoo", Error: "broken"},
+		}},
+		{Store: servers.Consul, Members: 3, Case: "failover", Entries: []report.Entry{{Side: contest.Ours, Worst: 2.5}}},
 	}}
-	all := targets.Judge(run, m)
+	all := targets.Judge(run)
 	text := string(targets.Markdown(all))
-	if !strings.Contains(text, fmt.Sprintf("2 met, 1 not met, %d not measured", len(all)-3)) || strings.Count(text, "**not met**") != 1 {
+	_, table, _ := strings.Cut(text, "---|\n")
+	want := `| zk | 3 | drain-1 | violations of order | ≤ 0 | – | not measured |
+| zk | 3 | drain-1 | times zk.Lock | ≥ 1 | 2.00 | met |
+| zk | 3 | drain-1 | times Curator | ≥ 1 | 0.9995 | **not met** |
+| zk | 3 | drain-1 | times kazoo | ≥ 1 | – | not measured |
+| consul | 3 | failover | TTL, at the most | ≤ 2 | 2.50 | **not met** |
+`
+	if table != want || !strings.Contains(text, fmt.Sprintf("1 met, 2 not met, %d not measured", len(all)-3)) {
 		t.Errorf("%d targets:\n%s", len(all), text)
 	}
-	mem, zk := strings.Count(text, "\n| mem |"), strings.Count(text, "\n| zk | 3 | drain-1 |")
-	if mem != 4 || zk == 0 || strings.Count(text, "\n| ") != 1+mem+zk {
-		t.Errorf("the table has not just what was in the run:\n%s", text)
-	}
-	if text := string(targets.Markdown(targets.Judge(&report.Run{}, nil))); strings.Contains(text, "|") {
+	if text := string(targets.Markdown(targets.Judge(&report.Run{}))); strings.Contains(text, "|") {
 		t.Errorf("of an empty run there is a table:\n%s", text)
 	}
 }
