@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
+	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/recipes/mutex"
 )
@@ -17,8 +17,9 @@ func mutexRules() []Rule {
 			ID:   "M1",
 			Text: "At most one holds a lock, and all who wait are served.",
 			Cases: []Case{
-				{Name: "many clients and goroutines", Check: func(t *Trial) { excludes(t, func() *coord.Client { return t.Client() }, nil) }},
-				{Name: "connections reset", Needs: NeedLink, Check: excludesOverResets},
+				{Name: "many clients and goroutines", Check: func(t *Trial) { excludes(t, t.undisturbed()) }},
+				{Name: "connections reset", Needs: NeedLink, Check: func(t *Trial) { excludes(t, t.resets()) }},
+				{Name: "replies lost", Needs: NeedLink, Check: func(t *Trial) { excludes(t, t.losses()) }},
 			},
 		},
 		{
@@ -62,62 +63,10 @@ func mutexRules() []Rule {
 	}
 }
 
-// excludes lets several clients, with several goroutines each, count under one
-// lock.
-func excludes(t *Trial, open func() *coord.Client, disturb func(round int)) {
-	const clients, goroutines, rounds = 3, 2, 5
-	var mu sync.Mutex
-	inside, count := make(map[*mutex.Held]bool), 0
-	var all []<-chan struct{}
-	var opened []*coord.Client
-	for range clients { // all of them before disturb may be called
-		opened = append(opened, open())
-	}
-	for _, c := range opened {
-		for range goroutines {
-			all = append(all, t.Go(func() {
-				for range rounds {
-					held := t.lock(c)
-					mu.Lock()
-					for other := range inside {
-						if other.Err() == nil && held.Err() == nil {
-							t.decide(Failed, "two hold the lock at once")
-						}
-					}
-					inside[held] = true
-					count++
-					if disturb != nil {
-						disturb(count)
-					}
-					mu.Unlock()
-					t.pause() // in which another would come in
-					mu.Lock()
-					delete(inside, held)
-					mu.Unlock()
-					t.unlock(held)
-				}
-			}))
-		}
-	}
-	for _, one := range all {
-		if !t.within(t.h.Timeout, one) {
-			mu.Lock() // the others are still at it
-			defer mu.Unlock()
-			t.Fatalf("not everybody was served: %d of %d", count, clients*goroutines*rounds)
-		}
-	}
-	if count != clients*goroutines*rounds {
-		t.Fatalf("%d were served; want %d", count, clients*goroutines*rounds)
-	}
-	t.line(0)
-}
-
-func excludesOverResets(t *Trial) {
-	var l links
-	excludes(t, t.linked(&l), func(round int) {
-		if round%4 == 0 {
-			l.reset(round / 4)
-		}
+func excludes(t *Trial, d disturbance) {
+	arena{t, "mutex"}.crowd(1, d, func(c *coord.Client) []guest {
+		lock := guest{subject.Mutex(c, name), 1}
+		return []guest{lock, lock, lock}
 	})
 }
 

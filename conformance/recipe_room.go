@@ -57,27 +57,41 @@ func (r *room) count() int {
 	return r.served
 }
 
-// serves disturbs those who enter until all have, unless disturb is nil, and waits
-// until those who bring them, over, have returned.
-//
-// The rest between two disturbances doubles when nobody has entered meanwhile, up
-// to half a TTL, and is halved when somebody has. Where a store answers more slowly
-// than the shortest rest, as one does that elects a leader, each attempt would
-// otherwise be cut off before it is answered, and who cannot reach the store for as
-// long as a TTL has failed, as it may.
-func (a arena) serves(r *room, all int, disturb func(round int), over []<-chan struct{}) {
-	least := a.h.TTL / 50
-	rest := least
-	for i := 0; disturb != nil && r.count() < all && a.ctx.Err() == nil; i++ {
-		before := r.count()
-		disturb(i)
-		a.sleep(rest)
-		if r.count() > before {
-			rest = max(rest/2, least)
-		} else {
-			rest = min(2*rest, a.h.TTL/2)
+// inside lets a hold be in the room for a moment, and releases it.
+func (a arena) inside(r *room, h subject.Hold, weight, most int) {
+	r.enter(a.Trial, h, weight, most)
+	a.pause()
+	r.leave(h)
+	a.release(h)
+}
+
+// guest is who goes in and out of a room.
+type guest struct {
+	want   subject.Want
+	weight int
+}
+
+// crowd lets the guests of several clients go in and out of a room with place for
+// most, with disturbances in between, and wants all of them served.
+func (a arena) crowd(most int, d disturbance, guests func(*coord.Client) []guest) {
+	const clients, rounds = 3, 4
+	var r room
+	var over []<-chan struct{}
+	for range clients {
+		for _, g := range guests(d.open()) {
+			over = append(over, a.Go(func() {
+				for range rounds {
+					h, err := g.want.Acquire(a.ctx)
+					if err != nil {
+						a.Fatalf("an acquire failed: %v", err)
+					}
+					a.inside(&r, h, g.weight, most)
+				}
+			}))
 		}
 	}
+	all := len(over) * rounds
+	a.disturb(d, all, r.count)
 	for _, one := range over {
 		if !a.within(a.h.Timeout, one) {
 			a.Fatalf("not everybody was served: %d of %d", r.count(), all)
@@ -86,31 +100,5 @@ func (a arena) serves(r *room, all int, disturb func(round int), over []<-chan s
 	if n := r.count(); n != all {
 		a.Fatalf("%d were served; want %d", n, all)
 	}
-}
-
-// links are those of clients that are disturbed one after the other.
-type links []Link
-
-// linked opens clients whose links are collected.
-func (t *Trial) linked(l *links) func() *coord.Client {
-	return func() *coord.Client {
-		c, link := t.ClientOverLink()
-		*l = append(*l, link)
-		return c
-	}
-}
-
-func (l *links) at(round int) Link { return (*l)[round%len(*l)] }
-
-// reset closes the connections of the link whose turn it is.
-func (l *links) reset(round int) { l.at(round).DropConnections() }
-
-// losing loses the replies of the link whose turn it is, for a moment.
-func (t *Trial) losing(l *links) func(round int) {
-	return func(round int) {
-		link := l.at(round)
-		link.DropReplies()
-		t.sleep(t.h.TTL / 20)
-		t.heal(link)
-	}
+	a.empty()
 }

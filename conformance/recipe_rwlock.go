@@ -46,9 +46,9 @@ func rwlockOrderRules(open rwlockOf) []Rule {
 			ID:   "R1",
 			Text: "A writer holds alone, readers hold together, and all who wait are served.",
 			Cases: []Case{
-				{Name: "many clients and goroutines", Check: open.check(rwExcludes)},
-				{Name: "connections reset", Needs: NeedLink, Check: open.check(rwExcludesOverResets)},
-				{Name: "replies lost", Needs: NeedLink, Check: open.check(rwExcludesOverLoss)},
+				{Name: "many clients and goroutines", Check: open.check(func(t rw) { rwExcludes(t, t.undisturbed()) })},
+				{Name: "connections reset", Needs: NeedLink, Check: open.check(func(t rw) { rwExcludes(t, t.resets()) })},
+				{Name: "replies lost", Needs: NeedLink, Check: open.check(func(t rw) { rwExcludes(t, t.losses()) })},
 			},
 		},
 		{

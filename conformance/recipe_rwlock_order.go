@@ -9,47 +9,11 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-func rwExcludes(t rw) { rwCount(t, nil, t.Client) }
-
-func rwExcludesOverResets(t rw) {
-	var l links
-	rwCount(t, l.reset, t.linked(&l))
-}
-
-func rwExcludesOverLoss(t rw) {
-	var l links
-	rwCount(t, t.losing(&l), t.linked(&l))
-}
-
-// rwCount lets several clients, with several goroutines each, go in and out of a
-// room, with disturbances in between.
-func rwCount(t rw, disturb func(round int), open func() *coord.Client) {
-	const clients, rounds = 3, 4
+func rwExcludes(t rw, d disturbance) {
 	const all = 1 << 10 // the weight of a writer
-	var r room
-	var over []<-chan struct{}
-	for range clients {
-		l := t.open(open(), name)
-		for _, one := range []struct {
-			want   subject.Want
-			weight int
-		}{{l.Write, all}, {l.Read, 1}, {l.Read, 1}} {
-			over = append(over, t.Go(func() {
-				for range rounds {
-					h, err := one.want.Acquire(t.ctx)
-					if err != nil {
-						t.Fatalf("an acquire failed: %v", err)
-					}
-					r.enter(t.Trial, h, one.weight, all)
-					t.pause()
-					r.leave(h)
-					t.release(h)
-				}
-			}))
-		}
-	}
-	t.serves(&r, clients*rounds*3, disturb, over)
-	t.empty()
+	t.crowd(all, d, func(c *coord.Client) []guest {
+		return []guest{{t.write(c), all}, {t.read(c), 1}, {t.read(c), 1}}
+	})
 }
 
 // everyLine returns all lines of n readers and writers.

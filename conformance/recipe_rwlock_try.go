@@ -74,10 +74,7 @@ func rwTryStorm(t rw) {
 				if err != nil {
 					t.Fatalf("a try failed: %v", err)
 				}
-				r.enter(t.Trial, h, weight, all)
-				t.pause()
-				r.leave(h)
-				t.release(h)
+				t.inside(&r, h, weight, all)
 			}
 		}))
 	}

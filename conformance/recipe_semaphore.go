@@ -45,10 +45,10 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 			ID:   "P1",
 			Text: "Never more permits are held than there are, and all who wait are served.",
 			Cases: []Case{
-				{Name: "many clients and weights", Check: open.check(semExcludes)},
+				{Name: "many clients and weights", Check: open.check(func(t sem) { semExcludes(t, t.undisturbed()) })},
 				{Name: "a storm of tries", Check: open.check(semStorm)},
-				{Name: "connections reset", Needs: NeedLink, Check: open.check(semExcludesOverResets)},
-				{Name: "replies lost", Needs: NeedLink, Check: open.check(semExcludesOverLoss)},
+				{Name: "connections reset", Needs: NeedLink, Check: open.check(func(t sem) { semExcludes(t, t.resets()) })},
+				{Name: "replies lost", Needs: NeedLink, Check: open.check(func(t sem) { semExcludes(t, t.losses()) })},
 				{Name: "a session lost in a storm", Needs: NeedLink, Check: open.check(semLossInStorm)},
 			},
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 )
@@ -12,49 +11,14 @@ import (
 // permits are as many as there are in the cases that count who is inside.
 const permits = 5
 
-func semExcludes(t sem) { semCount(t, nil, t.Client) }
-
-func semExcludesOverResets(t sem) {
-	var l links
-	semCount(t, l.reset, t.linked(&l))
-}
-
-func semExcludesOverLoss(t sem) {
-	var l links
-	semCount(t, t.losing(&l), t.linked(&l))
-}
-
-// semCount lets several clients, with several goroutines each, go in and out of
-// a room, with disturbances in between.
-func semCount(t sem, disturb func(round int), open func() *coord.Client) {
-	const clients, rounds = 3, 4
-	weights := []int{1, 2, 3, permits}
-	var r room
-	var over []<-chan struct{}
-	for range clients {
-		s := t.open(open(), name, permits)
-		for _, n := range weights {
-			over = append(over, t.Go(func() {
-				for range rounds {
-					h, err := s.Want(n).Acquire(t.ctx)
-					if err != nil {
-						t.Fatalf("an acquire failed: %v", err)
-					}
-					t.inside(&r, h, n)
-				}
-			}))
+func semExcludes(t sem, d disturbance) {
+	t.crowd(permits, d, func(c *coord.Client) (all []guest) {
+		s := t.open(c, name, permits)
+		for _, n := range []int{1, 2, 3, permits} {
+			all = append(all, guest{s.Want(n), n})
 		}
-	}
-	t.serves(&r, clients*rounds*len(weights), disturb, over)
-	t.empty()
-}
-
-// inside lets a hold be in the room for a moment, and releases it.
-func (t sem) inside(r *room, h subject.Hold, n int) {
-	r.enter(t.Trial, h, n, permits)
-	t.pause()
-	r.leave(h)
-	t.release(h)
+		return all
+	})
 }
 
 // storm lets clients try again and again until the function returned is called.
@@ -68,7 +32,7 @@ func (t sem) storm(r *room, clients int) (end func()) {
 				h, err := s.Want(1 + i%3).Try(t.ctx)
 				switch {
 				case err == nil:
-					t.inside(r, h, 1+i%3)
+					t.inside(r, h, 1+i%3, permits)
 				case !errors.Is(err, coord.ErrBusy):
 					t.Fatalf("a try failed: %v", err)
 				}
@@ -95,7 +59,7 @@ func semStorm(t sem) {
 				if err != nil {
 					t.Fatalf("an acquire in a storm: %v", err)
 				}
-				t.inside(&r, h, n)
+				t.inside(&r, h, n, permits)
 			}
 		}))
 	}
@@ -118,7 +82,7 @@ func semLossInStorm(t sem) {
 	l.Freeze(netfault.Both)
 	h := t.wins(all) // while others are in, and r looks
 	t.ends(held, "the holder that was cut off", coord.ErrSessionLost)
-	t.inside(&r, h, permits)
+	t.inside(&r, h, permits, permits)
 	t.heal(l)
 	end()
 	t.empty()

@@ -25,7 +25,7 @@ func (l slowLink) Heal() error {
 
 // Who is cut off again and again over a link whose replies take longer than the
 // shortest rest in between is served all the same: not so often that it may give up.
-func TestSlowStore(t *testing.T) {
+func TestSlowLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := memHarness(3 * time.Second)
 		open := h.OpenLink
