@@ -147,7 +147,7 @@ func (a address) targets(o driver.Opener) ([]string, error) {
 		return []string{a.hosts}, nil
 	}
 	if a.hosts == "" {
-		return nil, fmt.Errorf("%w URL: no host; want %s://host[:port][,host[:port]…]/", ErrInvalid, a.scheme)
+		return nil, fmt.Errorf("%w URL: no host; want %s://host[:port][,host[:port]…]/namespace", ErrInvalid, a.scheme)
 	}
 	var list []string
 	for h := range strings.SplitSeq(a.hosts, ",") {
