@@ -11,7 +11,8 @@ const Heading = "\n## Targets\n\n"
 // Markdown is a table of the verdicts on what was in the run, below a heading, and
 // says how many targets were not measured.
 func Markdown(all []Verdict) []byte {
-	b := *bytes.NewBufferString(Heading)
+	var b bytes.Buffer
+	b.WriteString(Heading)
 	count := make(map[State]int)
 	for _, v := range all {
 		count[v.State]++
