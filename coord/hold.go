@@ -13,31 +13,7 @@ type Hold struct {
 	session  *Session
 	token    uint64
 	ctx      holdContext
-	cancel   context.CancelCauseFunc
 	released Error // how the hold ends, unless it is lost
-}
-
-// holdContext ends with the session, and has the values of the ctx that the
-// acquire was given. It is built on the session's side, so that the loss of a
-// session has ended every context of every hold when the call that ends them
-// returns: with a callback for each, somebody else could have been granted the
-// lock in between.
-type holdContext struct {
-	context.Context // ends with the session or the hold; has no values
-	values          context.Context
-	key, value      any // the recipe's own
-}
-
-// Value asks the life first: package context finds its own there, which keeps
-// the ending of contexts below immediate.
-func (c *holdContext) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	if c.key != nil && c.key == key {
-		return c.value
-	}
-	return c.values.Value(key)
 }
 
 // NewHold makes a hold that lasts while session does, or until End. It is for
@@ -48,8 +24,7 @@ func (c *holdContext) Value(key any) any {
 func NewHold(ctx context.Context, what string, session *Session, token uint64, key, value any) *Hold {
 	h := &Hold{session: session, token: token}
 	h.released = Error{Op: what, Kind: ErrNotHeld, Err: ErrReleased}
-	h.ctx.values, h.ctx.key, h.ctx.value = ctx, key, value
-	h.ctx.Context, h.cancel = context.WithCancelCause(session.holds)
+	h.ctx.life, h.ctx.values, h.ctx.key, h.ctx.value = session.holds, ctx, key, value
 	return h
 }
 
@@ -82,12 +57,15 @@ func (h *Hold) Done() <-chan struct{} { return h.ctx.Done() }
 // It asks the clock: a process that was paused gets the right answer from its
 // first call on, before Context has been cancelled.
 func (h *Hold) Err() error {
-	if h.ctx.Err() == nil {
-		if err := h.session.Err(); err != nil {
-			h.cancel(lost(h.released.Op, err))
+	err := h.ctx.why()
+	if err == nil {
+		over := h.session.Err()
+		if over == nil {
+			return nil
 		}
+		h.ctx.finish(lost(h.released.Op, over))
+		err = h.ctx.why()
 	}
-	err := context.Cause(&h.ctx)
 	if shared, ok := err.(*Error); ok && shared.Op == "" { // the session's, for all that was held on it
 		return lost(h.released.Op, shared.Err)
 	}
@@ -137,8 +115,8 @@ func (h *Hold) Session() *Session { return h.session }
 // first end counts. It is for authors of recipes.
 func (h *Hold) End(why error) {
 	if why == nil {
-		h.cancel(&h.released)
+		h.ctx.finish(&h.released)
 		return
 	}
-	h.cancel(lost(h.released.Op, why))
+	h.ctx.finish(lost(h.released.Op, why))
 }
