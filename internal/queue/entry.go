@@ -128,7 +128,11 @@ func (e *Entry) vanish(why error) {
 	e.gone.close()
 }
 
+// stopLocked ends what runs for the entry. Once it leaves, nothing is begun any more.
 func (e *Entry) stopLocked() {
+	if e.leaving {
+		return
+	}
 	e.leaving = true
 	if e.guards != nil {
 		e.guards.leave(e)

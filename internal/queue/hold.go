@@ -23,13 +23,13 @@ type heldKey struct {
 // Reenter, and the values of ctx.
 func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	h := coord.NewHold(ctx, e.queue.what, e.session, e.token, e.queue.held, e)
-	if err := e.over(); err != nil {
+	if err := e.session.Err(); err != nil {
 		h.End(err)
 		return nil, h.Err()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.removed != nil { // since the look above
+	if e.removed != nil {
 		h.End(e.removed)
 		return nil, h.Err()
 	}
