@@ -1,6 +1,7 @@
 package mem_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -78,6 +79,33 @@ func TestListingDoesNotMakeADirectory(t *testing.T) {
 		w.ok(err)
 		if len(line) != 0 || w.store.Stats().Dirs != 0 {
 			t.Errorf("listed %v, %+v", line, w.store.Stats())
+		}
+	})
+}
+
+// A store keeps nothing of what is not in use, whatever was used in between.
+func TestNothingIsLeftOfManyDirectories(t *testing.T) {
+	bubble(t, func(w world) {
+		s, _ := w.client()
+		in := func(dir string) driver.Node {
+			n, err := s.Create(w.ctx, dir, "0", nil)
+			w.ok(err)
+			return n
+		}
+		for i := range 10 {
+			w.ok(s.Delete(w.ctx, in(fmt.Sprint(i%3))))
+		}
+		stays := in("0") // one that was there and became empty
+		w.ok(s.Delete(w.ctx, in("3")))
+		if got := w.store.Stats().Dirs; got != 1 {
+			t.Errorf("%d directories; want 1", got)
+		}
+		if line, err := s.List(w.ctx, "0"); err != nil || len(line) != 1 || !line[0].Same(stays) {
+			t.Errorf("listed %v, %v; want %v", line, err, stays.Key)
+		}
+		w.ok(s.Delete(w.ctx, stays))
+		if got := w.store.Stats().Dirs; got != 0 {
+			t.Errorf("%d directories; want none", got)
 		}
 	})
 }

@@ -16,6 +16,9 @@ func (st *Store) Stats() Stats {
 	defer st.mu.Unlock()
 	s := st.stats
 	s.Dirs, s.Sessions = len(st.dirs), len(st.sessions)
+	if st.idle != nil && st.idle.empty() {
+		s.Dirs--
+	}
 	return s
 }
 
@@ -61,7 +64,7 @@ func (st *Store) RemoveDir(namespace, dir string) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	d := st.dirs[place{namespace, dir}]
-	if d == nil {
+	if d == nil || d.empty() {
 		return false
 	}
 	st.stats.Foreign -= len(d.foreign)

@@ -22,7 +22,7 @@ type Store struct {
 
 	observers map[place]map[*observer]struct{} // that are set
 
-	spare *dir // the last that became empty, for the next that is needed; or nil
+	idle *dir // the last that became empty, which is kept, and may be in use again; or nil
 }
 
 // node is a node as the store has it.
@@ -244,7 +244,7 @@ func (st *Store) delete(r change) (struct{}, error) {
 func (st *Store) dirLocked(at place) *dir {
 	d := st.dirs[at]
 	if d == nil {
-		if d, st.spare = st.spare, nil; d == nil {
+		if d = st.dropIdleLocked(); d == nil {
 			d = new(dir)
 		}
 		d.at = at
@@ -270,12 +270,26 @@ func (st *Store) removeLocked(n *node) {
 	st.changedLocked(n.dir.at)
 }
 
-// tidyLocked removes a directory that has become empty, so that a store keeps
-// nothing of names that are not in use.
+// tidyLocked is told of a directory that may have become empty. A store keeps nothing of
+// names that are not in use, but for the last: it is the likeliest to be used next.
 func (st *Store) tidyLocked(d *dir) {
 	if d.empty() {
-		delete(st.dirs, d.at)
 		d.clear()
-		st.spare = d
+		if d != st.idle {
+			st.dropIdleLocked()
+		}
+		st.idle = d
 	}
+}
+
+// dropIdleLocked removes the directory that is kept though it is empty, and returns it,
+// or nil if there is none.
+func (st *Store) dropIdleLocked() *dir {
+	d := st.idle
+	st.idle = nil
+	if d == nil || !d.empty() {
+		return nil
+	}
+	delete(st.dirs, d.at)
+	return d
 }
