@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -47,6 +48,9 @@ func (h *Hold) Context() context.Context { return &h.ctx }
 // has lost the lock. What a token says of a thing that several hold at a time is in
 // the recipe's documentation.
 func (h *Hold) Token() uint64 { return h.token }
+
+// String names what is held, with its token. It does not say whether it still is.
+func (h *Hold) String() string { return fmt.Sprintf("%s (token %d)", h.released.Op, h.token) }
 
 // Done is closed when the hold ends: Context().Done().
 func (h *Hold) Done() <-chan struct{} { return h.ctx.Done() }

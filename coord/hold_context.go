@@ -39,8 +39,8 @@ func (c *holdContext) Err() error {
 	return context.Canceled // it has no deadline
 }
 
-// Value asks the life first: package context finds its own there, which keeps
-// the ending of contexts below immediate.
+// Value asks the life before those that the values are from: package context finds its
+// own there, which keeps the ending of contexts below immediate.
 func (c *holdContext) Value(key any) any {
 	if c.key != nil && c.key == key {
 		return c.value
@@ -50,6 +50,9 @@ func (c *holdContext) Value(key any) any {
 	}
 	return c.values.Value(key)
 }
+
+// String keeps those who print it from reading what only the lock makes safe to read.
+func (c *holdContext) String() string { return "coord.Hold" }
 
 // make makes what is waited for.
 func (c *holdContext) make() context.Context {

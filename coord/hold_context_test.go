@@ -3,6 +3,7 @@ package coord_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -130,6 +131,28 @@ func TestHoldHasOneEnd(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A hold and its context can be printed, as loggers do, while somebody waits for the end,
+// and ends it.
+func TestHoldIsPrinted(t *testing.T) {
+	for range 100 {
+		h := coord.NewHold(t.Context(), `mutex "m"`, openSession(t), 7, nil, nil)
+		below := context.WithValue(h.Context(), ownKey{}, "x")
+		var all sync.WaitGroup
+		all.Go(func() { <-h.Done() })
+		all.Go(func() { h.End(nil) })
+		for what, want := range map[any]string{h: `mutex "m" (token 7)`, h.Context(): "coord.Hold", below: "coord.Hold.WithValue(coord_test.ownKey, x)"} {
+			all.Go(func() {
+				for range 10 {
+					if got := fmt.Sprintf("%v, %+v", what, what); got != want+", "+want {
+						t.Errorf("printed as %s; want %s", got, want)
+					}
+				}
+			})
+		}
+		all.Wait()
 	}
 }
 
