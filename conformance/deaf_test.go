@@ -75,25 +75,15 @@ func TestDeafAfterReset(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := memHarness(time.Second)
 				h.Timeout = 30 * time.Second
-				h.Hold = nil // which is for links of the store's own
-				deafen(&h)
+				relink(&h, func(c driver.Conn, l conformance.Link) (driver.Conn, conformance.Link) {
+					deaf := &deafLink{Link: l, turned: make(chan struct{})}
+					return deafConn{slowConn{c}, deaf}, deaf
+				})
 				found = check(t, h, pick(t, id)...).Results[0].Status == conformance.Failed
 			})
 		}
 		if !found {
 			t.Errorf("%s passed %d times", id, most)
 		}
-	}
-}
-
-func deafen(h *conformance.Harness) {
-	open := h.OpenLink
-	h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
-		c, l, err := open(ctx, namespace)
-		if err != nil {
-			return nil, nil, err
-		}
-		deaf := &deafLink{Link: l, turned: make(chan struct{})}
-		return deafConn{slowConn{c}, deaf}, deaf, nil
 	}
 }

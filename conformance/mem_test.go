@@ -67,6 +67,20 @@ func memHarness(ttl time.Duration) conformance.Harness {
 	}
 }
 
+// relink has every link of the harness, with the connection over it, be another.
+func relink(h *conformance.Harness, wrap func(driver.Conn, conformance.Link) (driver.Conn, conformance.Link)) {
+	open := h.OpenLink
+	h.Hold = nil // which is for links of the store's own
+	h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
+		c, l, err := open(ctx, namespace)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, l = wrap(c, l)
+		return c, l, nil
+	}
+}
+
 func found(ok bool, what, name string) error {
 	if !ok {
 		return fmt.Errorf("mem: there is no %s %s", what, name)

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,17 +27,10 @@ func (l slowLink) Heal() error {
 func TestSlowLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := memHarness(3 * time.Second)
-		open := h.OpenLink
-		h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
-			c, l, err := open(ctx, namespace)
-			if err != nil {
-				return nil, nil, err
-			}
-			slow := slowLink{l, h.TTL / 8}
-			l.Delay(netfault.Down, slow.delay)
-			return c, slow, nil
-		}
-		h.Hold = nil // which is for links of the store's own
+		relink(&h, func(c driver.Conn, l conformance.Link) (driver.Conn, conformance.Link) {
+			l.Delay(netfault.Down, h.TTL/8)
+			return c, slowLink{l, h.TTL / 8}
+		})
 		for _, r := range check(t, h, pick(t, "M1", "P1", "R1")...).Results {
 			if r.Status != conformance.Passed {
 				t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)

@@ -11,35 +11,38 @@ import (
 )
 
 // Closing tells holders before it tells the store, which may let the next in
-// line have what was held as soon as it knows.
+// line have what was held as soon as it knows; whatever they have made of the hold's
+// context, and not a moment later by a goroutine of its own.
 func TestHoldersAreToldBeforeTheStore(t *testing.T) {
 	for name, closing := range map[string]func(*coord.Client, *coord.Session) error{
 		"session": func(_ *coord.Client, s *coord.Session) error { return s.Close(t.Context()) },
 		"client":  func(c *coord.Client, _ *coord.Session) error { return c.Close(t.Context()) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			conn := &closeWatched{Conn: mem.NewStore().Open("told")}
-			c, err := coord.New(conn, coord.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := c.Session(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			hold := coord.NewHold(t.Context(), "lock", s, 1, nil, nil)
-			told := make(chan error, 1)
-			conn.closing = func() { told <- hold.Context().Err() }
-			if err := closing(c, s); err != nil {
-				t.Error(err)
-			}
-			if <-told == nil {
-				t.Error("the store was told while the hold's context had not ended")
-			}
-			if err := c.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
+		for before, ask := range asked {
+			t.Run(name+"/"+before, func(t *testing.T) {
+				conn := &closeWatched{Conn: mem.NewStore().Open("told")}
+				c, err := coord.New(conn, coord.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := c.Session(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx := ask(coord.NewHold(t.Context(), "lock", s, 1, nil, nil).Context())
+				told := make(chan error, 1)
+				conn.closing = func() { told <- ctx.Err() }
+				if err := closing(c, s); err != nil {
+					t.Error(err)
+				}
+				if <-told == nil {
+					t.Error("the store was told while the hold's context had not ended")
+				}
+				if err := c.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }
 

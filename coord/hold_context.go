@@ -30,7 +30,7 @@ type holdContext struct {
 // Deadline says that there is none: that of the ctx of the acquire bounded the acquire.
 func (c *holdContext) Deadline() (due time.Time, any bool) { return }
 
-func (c *holdContext) Done() <-chan struct{} { return c.make().Done() }
+func (c *holdContext) Done() <-chan struct{} { return c.below().Done() }
 
 func (c *holdContext) Err() error {
 	if c.why() == nil {
@@ -46,7 +46,7 @@ func (c *holdContext) Value(key any) any {
 		return c.value
 	}
 	if c.life.Value(key) != nil { // it has no values but what package context is looking for
-		return c.make().Value(key)
+		return c.below().Value(key)
 	}
 	return c.values.Value(key)
 }
@@ -54,8 +54,8 @@ func (c *holdContext) Value(key any) any {
 // String keeps those who print it from reading what only the lock makes safe to read.
 func (c *holdContext) String() string { return "coord.Hold" }
 
-// make makes what is waited for.
-func (c *holdContext) make() context.Context {
+// below makes what is waited for, or returns it.
+func (c *holdContext) below() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made == nil {
@@ -77,7 +77,7 @@ func (c *holdContext) finish(why error) {
 		c.cause = why
 	}
 	c.mu.Unlock()
-	if end != nil { // not under the lock, which those below ask for
+	if end != nil { // not under the lock: what ends with it may look up here
 		end(why)
 	}
 }

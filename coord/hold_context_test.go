@@ -24,10 +24,12 @@ var asked = map[string]func(context.Context) context.Context{
 		context.AfterFunc(below, cancel)
 		return below
 	},
-	"a value below": func(ctx context.Context) context.Context { return context.WithValue(ctx, ownKey{}, "x") },
+	"a value below": func(ctx context.Context) context.Context { return context.WithValue(ctx, userKey{}, "x") },
 }
 
-type ownKey struct{}
+type userKey struct{}
+
+type recipeKey struct{}
 
 func TestContextOfAHoldThatEnds(t *testing.T) {
 	ways := map[string]struct {
@@ -46,7 +48,7 @@ func TestContextOfAHoldThatEnds(t *testing.T) {
 		for way, w := range ways {
 			t.Run(before+"/"+way, func(t *testing.T) {
 				s := openSession(t)
-				bounded, cancel := context.WithCancel(context.WithValue(t.Context(), ownKey{}, "outer"))
+				bounded, cancel := context.WithCancel(context.WithValue(t.Context(), userKey{}, "outer"))
 				h := coord.NewHold(bounded, "thing", s, 1, nil, nil)
 				cancel() // bounds the acquire alone
 				ctx := ask(h.Context())
@@ -83,11 +85,11 @@ func causeBelow(h *coord.Hold) error {
 
 // Values come from the ctx of the acquire, but for the recipe's own.
 func TestValuesOfAHold(t *testing.T) {
-	h := coord.NewHold(context.WithValue(t.Context(), ownKey{}, "outer"), "thing", openSession(t), 1, rosterKey{}, "own")
+	h := coord.NewHold(context.WithValue(t.Context(), userKey{}, "outer"), "thing", openSession(t), 1, recipeKey{}, "own")
 	for range 2 { // before and after it is waited for
 		ctx := h.Context()
-		if ctx.Value(ownKey{}) != "outer" || ctx.Value(rosterKey{}) != "own" || ctx.Value("none") != nil {
-			t.Errorf("its values are %v, %v and %v", ctx.Value(ownKey{}), ctx.Value(rosterKey{}), ctx.Value("none"))
+		if ctx.Value(userKey{}) != "outer" || ctx.Value(recipeKey{}) != "own" || ctx.Value("none") != nil {
+			t.Errorf("its values are %v, %v and %v", ctx.Value(userKey{}), ctx.Value(recipeKey{}), ctx.Value("none"))
 		}
 		if _, any := ctx.Deadline(); any {
 			t.Error("it has a deadline")
@@ -95,8 +97,6 @@ func TestValuesOfAHold(t *testing.T) {
 		ctx.Done()
 	}
 }
-
-type rosterKey struct{}
 
 // A hold that is released and whose session ends at the same time has one end, whoever
 // asks, and when.
@@ -139,11 +139,11 @@ func TestHoldHasOneEnd(t *testing.T) {
 func TestHoldIsPrinted(t *testing.T) {
 	for range 100 {
 		h := coord.NewHold(t.Context(), `mutex "m"`, openSession(t), 7, nil, nil)
-		below := context.WithValue(h.Context(), ownKey{}, "x")
+		below := context.WithValue(h.Context(), userKey{}, "x")
 		var all sync.WaitGroup
 		all.Go(func() { <-h.Done() })
 		all.Go(func() { h.End(nil) })
-		for what, want := range map[any]string{h: `mutex "m" (token 7)`, h.Context(): "coord.Hold", below: "coord.Hold.WithValue(coord_test.ownKey, x)"} {
+		for what, want := range map[any]string{h: `mutex "m" (token 7)`, h.Context(): "coord.Hold", below: "coord.Hold.WithValue(coord_test.userKey, x)"} {
 			all.Go(func() {
 				for range 10 {
 					if got := fmt.Sprintf("%v, %+v", what, what); got != want+", "+want {
