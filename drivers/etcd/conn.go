@@ -120,10 +120,12 @@ func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timin
 }
 
 // over has requests go over the connections of a pool, and watches too. It is called
-// before there are any. What the pool reaches gRPC is to try at once, and not after its
-// pause, as it has what comes beside.
+// before there are any.
+//
+// When the pool reaches a server gRPC is not told to cut its pause short: its
+// ResetConnectBackoff reads a map that it changes at the same time when it resolves or
+// connects, which ends the process (grpc/grpc-go#9155).
 func (c *conn) over(p *pool) {
-	p.reached = c.channel.ResetConnectBackoff
 	c.pool, c.feeds.client = p, pb.NewWatchClient(streams{c.channel, p})
 }
 

@@ -55,9 +55,6 @@ type pool struct {
 	streamed atomic.Uint32 // counts the streams that were opened, from anywhere
 	barred   atomic.Int64  // until when streams go by gRPC, in nanoseconds of the epoch
 
-	// reached is called when a connection was made.
-	reached func()
-
 	// admit is asked before each request, in tests: those that it refuses go by gRPC.
 	admit func(method string) bool
 
@@ -89,7 +86,7 @@ func newPool(a access, log *zap.Logger) *pool {
 		access: a, log: log,
 		free:   idle.New[*channel](mostChannels, channelIdle),
 		opened: make(map[*channel]struct{}),
-		first:  rand.N(len(a.hosts)), reached: func() {},
+		first:  rand.N(len(a.hosts)),
 	}
 	p.streamed.Store(rand.Uint32())
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -175,7 +172,6 @@ func (p *pool) connect() {
 	p.mu.Unlock()
 	switch {
 	case err == nil:
-		p.reached()
 		p.free.Put(c) // which closes it if the pool is closed
 	case p.ctx.Err() == nil:
 		p.log.Debug("no connection beside gRPC's", zap.Error(err))

@@ -12,8 +12,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap/zaptest"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/connectivity"
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/testserver"
@@ -202,29 +200,6 @@ func TestStreamsOfAPoolEnd(t *testing.T) {
 		_, streaming, _ := f.pool.state()
 		return streaming == 0
 	})
-}
-
-// gRPC pauses after it could not connect. When the pool has found the server, it does not.
-func TestPoolTellsGRPCThatTheServerIsBack(t *testing.T) {
-	etcd := testserver.StartEtcd(t, testserver.EtcdOptions{})
-	client := newClient(t, etcd.ClientConfig(), grpc.WithConnectParams(grpc.ConnectParams{
-		Backoff: backoff.Config{BaseDelay: 10 * patience, MaxDelay: 10 * patience, Multiplier: 1},
-	}))
-	c := newConn(client, namespace(t), zaptest.NewLogger(t), defaultTiming)
-	c.over(newTestPool(t, etcd.ClientConfig()))
-	t.Cleanup(func() { must(t, c.Close()) })
-	if !c.reach(within(t)) {
-		t.Fatal("gRPC does not reach the server")
-	}
-	must(t, etcd.Member(0).Kill())
-	eventually(t, "gRPC has noticed", func() bool { return c.channel.GetState() == connectivity.TransientFailure })
-	must(t, etcd.Member(0).Restart())
-	must(t, etcd.WaitHealthy(within(t)))
-	c.pool.free.Empty()
-	c.pool.connect()
-	if !c.reach(within(t)) {
-		t.Error("gRPC still pauses")
-	}
 }
 
 // outspoken is a server that speaks before it is asked, as one does that serves nothing but
