@@ -23,6 +23,9 @@ type Sample struct {
 	CPU time.Duration
 	// Cost is what the store is made to do; nil if it was not counted.
 	Cost *Cost
+	// Syncs is how often the servers wrote to their disks for an operation, all
+	// together; 0 if they do not tell.
+	Syncs float64
 	// Waiting is what it costs to stand in line.
 	Waiting *Waiting
 	// Value is the result of a case that has another than a rate.

@@ -67,12 +67,13 @@ func (f *Fairness) String() string {
 	return order + " | " + even
 }
 
-// cost is two cells of a table.
+// cost is three cells of a table.
 func cost(e Entry) string {
-	if e.Cost == nil {
-		return none + " | " + none
+	requests, commits := none, none
+	if e.Cost != nil {
+		requests, commits = fmt.Sprintf("%.2f", e.Cost.Requests), fmt.Sprintf("%.2f", e.Cost.Commits)
 	}
-	return fmt.Sprintf("%.2f | %.2f", e.Cost.Requests, e.Cost.Commits)
+	return requests + " | " + commits + " | " + orNone(e.Syncs)
 }
 
 // pairs is how far the ratios of single turns are apart.

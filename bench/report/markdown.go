@@ -172,8 +172,8 @@ func (c *Contest) markdown(b *bytes.Buffer) {
 		better = "less"
 	}
 	fmt.Fprintf(b, "\n**%s**: %s; %s is better.\n\n", c.Case, c.About, better)
-	fmt.Fprintf(b, "| | %s | low–high | × | of pairs | p50 | p99 | handoff p50 | p99 | requests/op | commits/op | out of order | fastest/slowest | CPU/op |\n", c.Unit)
-	fmt.Fprintf(b, "|---|%s\n", strings.Repeat("--:|", 13))
+	fmt.Fprintf(b, "| | %s | low–high | × | of pairs | p50 | p99 | handoff p50 | p99 | requests/op | commits/op | syncs/op | out of order | fastest/slowest | CPU/op |\n", c.Unit)
+	fmt.Fprintf(b, "|---|%s\n", strings.Repeat("--:|", 14))
 	var notes []string
 	for _, e := range c.Entries {
 		if e.Error != "" {

@@ -63,6 +63,7 @@ type Entry struct {
 	CPU      float64    `json:"cpu_us_per_op,omitempty"` // of the clients' process
 
 	Cost    *contest.Cost    `json:"per_op,omitempty"`
+	Syncs   float64          `json:"syncs_per_op,omitempty"` // of all servers
 	Waiting *contest.Waiting `json:"per_waiter,omitempty"`
 
 	Partial bool     `json:"partial,omitempty"` // it did not finish in the time it was given
@@ -92,7 +93,7 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 	e := Entry{Side: side}
 	var latency, handoff quantiles
 	var fair Fairness
-	var spreads, cpu []float64
+	var spreads, cpu, syncs []float64
 	var waiting []contest.Waiting
 	for _, s := range turns {
 		e.Figures = append(e.Figures, c.Figure(s))
@@ -108,6 +109,9 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 		fair.Starved = max(fair.Starved, starved)
 		if s.Ops > 0 && s.CPU > 0 {
 			cpu = append(cpu, float64(s.CPU.Microseconds())/float64(s.Ops))
+		}
+		if s.Syncs > 0 {
+			syncs = append(syncs, s.Syncs)
 		}
 		if s.Waiting != nil {
 			waiting = append(waiting, *s.Waiting)
@@ -128,6 +132,9 @@ func Summarize(c work.Case, side string, turns []contest.Sample) Entry {
 	}
 	if len(cpu) > 0 {
 		e.CPU = stats.Median(cpu)
+	}
+	if len(syncs) > 0 {
+		e.Syncs = stats.Median(syncs)
 	}
 	if fair.Checked > 0 || fair.Spread > 0 || fair.Starved > 0 {
 		e.Fairness = &fair

@@ -42,6 +42,28 @@ func zookeeperIndex(ctx context.Context, zk *testserver.ZooKeeper) (int64, error
 	return 0, fmt.Errorf("no Zxid in %q", answer)
 }
 
+// zookeeperSyncs is how often the servers have written their logs to the disk. What
+// reaches one while it does so shares the next time.
+func zookeeperSyncs(ctx context.Context, zk *testserver.ZooKeeper) (sum int64, err error) {
+	for _, m := range zk.Members {
+		answer, err := m.FourLetter(ctx, "mntr")
+		if err != nil {
+			return 0, err
+		}
+		_, rest, ok := strings.Cut(answer, "zk_cnt_fsynctime\t")
+		if !ok {
+			return 0, fmt.Errorf("no zk_cnt_fsynctime in %q", answer)
+		}
+		count, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.ParseInt(count, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
 // consulIndex is the length of Consul's log.
 func consulIndex(consul *testserver.Consul) (int64, error) {
 	c, err := api.NewClient(&api.Config{Address: consul.Endpoints()[0]})

@@ -35,6 +35,9 @@ type Store struct {
 	// Commits is how many writes the servers have agreed on so far, by their own
 	// count.
 	Commits func(ctx context.Context) (int64, error)
+	// Syncs is how often the servers have written to their disks so far, all
+	// together; nil if they are not asked.
+	Syncs func(ctx context.Context) (int64, error)
 	// Reader counts what their clients ask.
 	Reader wire.Reader
 
@@ -100,6 +103,7 @@ func (s *Store) startZooKeeper(ctx context.Context, members int) error {
 	})
 	s.cluster, s.Reader = zk, wire.ZooKeeper
 	s.Commits = func(ctx context.Context) (int64, error) { return zookeeperIndex(ctx, zk) }
+	s.Syncs = func(ctx context.Context) (int64, error) { return zookeeperSyncs(ctx, zk) }
 	return err
 }
 

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"errors"
 	"time"
 
 	"github.com/coordkit/coordkit/bench/contest"
@@ -10,6 +11,7 @@ import (
 type effort struct {
 	cpu               time.Duration
 	requests, commits int64
+	syncs             int64
 	err               error
 }
 
@@ -18,19 +20,22 @@ func (t Turn) effort() effort {
 	if t.Counted != nil {
 		e.requests, e.commits, e.err = t.Counted()
 	}
+	if t.Synced != nil && e.err == nil {
+		e.syncs, e.err = t.Synced()
+	}
 	return e
 }
 
 // spent adds to a sample what was spent from before to after.
 func (t Turn) spent(s *contest.Sample, before, after effort) error {
 	s.CPU = after.cpu - before.cpu
-	if t.Counted == nil || s.Ops == 0 {
+	if s.Ops == 0 {
 		return nil
 	}
-	if before.err != nil {
-		return before.err
-	}
 	each := func(n int64) float64 { return float64(n) / float64(s.Ops) }
-	s.Cost = &contest.Cost{Requests: each(after.requests - before.requests), Commits: each(after.commits - before.commits)}
-	return after.err
+	if t.Counted != nil {
+		s.Cost = &contest.Cost{Requests: each(after.requests - before.requests), Commits: each(after.commits - before.commits)}
+	}
+	s.Syncs = each(after.syncs - before.syncs)
+	return errors.Join(before.err, after.err)
 }

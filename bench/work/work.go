@@ -56,6 +56,9 @@ type Turn struct {
 	// Counted is what the store has been made to do so far; nil if that is not
 	// counted.
 	Counted func() (requests, commits int64, err error)
+	// Synced is how often the servers have written to their disks so far; nil if
+	// they do not tell.
+	Synced func() (int64, error)
 	// Servers are where the members themselves are, if Dial leads through
 	// something that counts.
 	Servers []string
