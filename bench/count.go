@@ -26,7 +26,7 @@ func (v *venue) counted(ctx context.Context, c work.Case, side contest.Side) (co
 	length := lengthOf(v.plan.short)
 	length.Measured = min(length.Measured, time.Second)
 	length.Waiters = min(length.Waiters, work.Short.Waiters)
-	t := v.turn(ctx, side, c.Name, length)
+	t := v.turn(side, c.Name, length)
 	t.Dial.Servers = nil
 	var proxies []*wire.Proxy
 	defer func() {

@@ -30,7 +30,7 @@ func (v *venue) rehearse(ctx context.Context, c work.Case, side contest.Side) {
 	length := work.Short
 	length.Measured = lengthOf(v.plan.short).Warm
 	if side.Foreign == nil {
-		_, _ = c.Run(ctx, v.turn(ctx, side, c.Name+"-rehearsal", length))
+		_, _ = c.Run(ctx, v.turn(side, c.Name+"-rehearsal", length))
 	}
 }
 
@@ -49,22 +49,19 @@ func (v *venue) floor() contest.Side {
 	return v.sides[slices.IndexFunc(v.sides, func(s contest.Side) bool { return s.Name == contest.Floor })]
 }
 
-func (v *venue) turn(ctx context.Context, side contest.Side, name string, length work.Length) work.Turn {
+func (v *venue) turn(side contest.Side, name string, length work.Length) work.Turn {
 	v.turns++
-	t := work.Turn{
+	return work.Turn{
 		Side:    side,
 		Dial:    contest.Dial{Servers: v.Hosts, TTL: work.TTL},
 		Key:     fmt.Sprintf("%s-%d", name, v.turns),
 		Length:  length,
 		Servers: v.Hosts,
+		Synced:  v.Syncs,
 		Spawn: func(ctx context.Context, d contest.Dial, side string, keys []string) (func() error, error) {
 			return leader.Spawn(ctx, v.Name, d, side, keys)
 		},
 	}
-	if v.Syncs != nil {
-		t.Synced = func() (int64, error) { return v.Syncs(ctx) }
-	}
-	return t
 }
 
 // contest has all sides do a case, in turns.
@@ -101,7 +98,7 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 				continue
 			}
 			runtime.GC() // what the one before has left is not for this one to clear up
-			s, err := c.Run(ctx, v.turn(ctx, p.Side, c.Name, length))
+			s, err := c.Run(ctx, v.turn(p.Side, c.Name, length))
 			fmt.Fprintf(os.Stderr, "%s %d %-14s %d/%d %-26s %10.2f %s\n", v.Name, v.members, c.Name, pair+1, pairs, p.Name, c.Figure(s), told(s, err))
 			if p.err = err; err == nil {
 				p.turns = append(p.turns, s)

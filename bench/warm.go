@@ -28,7 +28,7 @@ func (v *venue) warmUp(ctx context.Context) {
 		length.Measured = 2 * time.Second
 	}
 	if v.plan.short || v.Name != servers.ZooKeeper {
-		_, _ = work.Keys(32).Run(ctx, v.turn(ctx, v.floor(), "warm-up", length))
+		_, _ = work.Keys(32).Run(ctx, v.turn(v.floor(), "warm-up", length))
 		return
 	}
 	length.Measured = 2 * time.Second
@@ -40,8 +40,8 @@ func (v *venue) warmUp(ctx context.Context) {
 				continue
 			}
 			// Many at a time, for the servers to do much; and clients of each of them.
-			_, _ = work.Keys(64).Run(ctx, v.turn(ctx, side, "warm-up", length))
-			one, _ := work.Contention(8).Run(ctx, v.turn(ctx, side, "warm-up", length))
+			_, _ = work.Keys(64).Run(ctx, v.turn(side, "warm-up", length))
+			one, _ := work.Contention(8).Run(ctx, v.turn(side, "warm-up", length))
 			rate += one.Rate()
 		}
 		rates = append(rates, rate)

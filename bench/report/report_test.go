@@ -65,7 +65,7 @@ func TestFairness(t *testing.T) {
 func sample() *report.Run {
 	c := report.Contest{Store: "etcd", Members: 1, Case: "uncontended", About: "one session locks", Unit: "locks/s", Absent: []string{"RWMutex"},
 		Entries: []report.Entry{
-			report.Summarize(work.Uncontended(), contest.Ours, []contest.Sample{{Ops: 100, Seconds: 1, Latencies: []time.Duration{time.Millisecond}}}),
+			report.Summarize(work.Uncontended(), contest.Ours, []contest.Sample{{Ops: 100, Seconds: 1, Latencies: []time.Duration{time.Millisecond}, Syncs: 1.5}}),
 			{Side: "Mutex", Median: 200, Figures: []float64{200}, Partial: true, Notes: []string{"it took too long"}, Cost: &contest.Cost{Requests: 2, Commits: 2}},
 			{Side: "broken", Error: "no answer"},
 		}}
@@ -83,7 +83,7 @@ func TestMarkdown(t *testing.T) {
 		"- etcd, one server: uncontended, Mutex (0.50×)",
 		"level, within 5 %: nowhere in this run",
 		"| coordkit | 100 | 100–100 | 1.00 | – | 1.00 ms | – |",
-		"| 2.00 | 2.00 |",
+		"| – | – | 1.50 |", "| 2.00 | 2.00 | – |",
 		"- Mutex: it took too long.", "- broken failed: no answer.", "- no such recipe: RWMutex.",
 		"a 1, b 2", "A short run",
 	} {

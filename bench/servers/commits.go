@@ -33,13 +33,8 @@ func zookeeperIndex(ctx context.Context, zk *testserver.ZooKeeper) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(answer) {
-		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "Zxid: 0x"); ok {
-			zxid, err := strconv.ParseUint(text, 16, 64)
-			return int64(zxid & (1<<32 - 1)), err
-		}
-	}
-	return 0, fmt.Errorf("no Zxid in %q", answer)
+	zxid, err := after("Zxid: 0x", answer, 16)
+	return zxid & (1<<32 - 1), err
 }
 
 // zookeeperSyncs is how often the servers have written their logs to the disk. What
@@ -50,18 +45,23 @@ func zookeeperSyncs(ctx context.Context, zk *testserver.ZooKeeper) (sum int64, e
 		if err != nil {
 			return 0, err
 		}
-		_, rest, ok := strings.Cut(answer, "zk_cnt_fsynctime\t")
-		if !ok {
-			return 0, fmt.Errorf("no zk_cnt_fsynctime in %q", answer)
-		}
-		count, _, _ := strings.Cut(rest, "\n")
-		n, err := strconv.ParseInt(count, 10, 64)
+		n, err := after("zk_cnt_fsynctime\t", answer, 10)
 		if err != nil {
 			return 0, err
 		}
 		sum += n
 	}
 	return sum, nil
+}
+
+// after is the number that follows a word in an answer of ZooKeeper's.
+func after(word, answer string, base int) (int64, error) {
+	_, rest, ok := strings.Cut(answer, word)
+	if !ok {
+		return 0, fmt.Errorf("no %q in %q", word, answer)
+	}
+	number, _, _ := strings.Cut(rest, "\n")
+	return strconv.ParseInt(strings.TrimSpace(number), base, 64)
 }
 
 // consulIndex is the length of Consul's log.

@@ -119,7 +119,7 @@ func (l *line) wait(ctx context.Context, who int) {
 func (l *line) serve(ctx context.Context, stop context.CancelFunc) (contest.Sample, error) {
 	l.meter.inOrder()
 	l.meter.begin()
-	before, start := l.effort(), time.Now()
+	before, start := l.effort(ctx), time.Now()
 	l.meter.releases(0, 1)
 	if err := l.locks[0].Unlock(ctx); err != nil {
 		return contest.Sample{}, err
@@ -137,7 +137,7 @@ func (l *line) serve(ctx context.Context, stop context.CancelFunc) (contest.Samp
 	served := slices.Clone(l.served)
 	l.mu.Unlock()
 	l.meter.end()
-	s, after := l.meter.result(), l.effort()
+	s, after := l.meter.result(), l.effort(ctx)
 	s.Ops, s.Seconds = len(served), took.Seconds()
 	s.Latencies, s.PerClient = nil, nil // which say how long the line is
 	if s.Checked == 0 {                 // there are no numbers

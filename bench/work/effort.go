@@ -1,6 +1,7 @@
 package work
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -15,13 +16,13 @@ type effort struct {
 	err               error
 }
 
-func (t Turn) effort() effort {
+func (t Turn) effort(ctx context.Context) effort {
 	e := effort{cpu: cpu()}
 	if t.Counted != nil {
 		e.requests, e.commits, e.err = t.Counted()
 	}
 	if t.Synced != nil && e.err == nil {
-		e.syncs, e.err = t.Synced()
+		e.syncs, e.err = t.Synced(ctx)
 	}
 	return e
 }

@@ -65,11 +65,11 @@ func (t Turn) repeat(ctx context.Context, locks []contest.Locker, m *meter) (con
 	}
 	var before, after effort
 	if err == nil {
-		before = t.effort()
+		before = t.effort(ctx)
 		m.begin()
 		err = first(failed, t.Measured)
 		m.end()
-		after = t.effort()
+		after = t.effort(ctx)
 	}
 	close(stop)
 	all := make(chan struct{})

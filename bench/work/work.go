@@ -58,7 +58,7 @@ type Turn struct {
 	Counted func() (requests, commits int64, err error)
 	// Synced is how often the servers have written to their disks so far; nil if
 	// they do not tell.
-	Synced func() (int64, error)
+	Synced func(ctx context.Context) (int64, error)
 	// Servers are where the members themselves are, if Dial leads through
 	// something that counts.
 	Servers []string
@@ -126,7 +126,7 @@ func (c Case) abroad(ctx context.Context, t Turn) (contest.Sample, error) {
 		t.Dial.TTL = c.TTL
 	}
 	var before, after effort
-	f.Begin, f.End = func() { before = t.effort() }, func() { after = t.effort() }
+	f.Begin, f.End = func() { before = t.effort(ctx) }, func() { after = t.effort(ctx) }
 	s, err := t.Side.Foreign(ctx, t.Dial, f)
 	if err != nil {
 		return s, err

@@ -50,6 +50,11 @@ func TestCasesOnTheEmbeddedStore(t *testing.T) {
 				counted++
 				return counted, counted, nil
 			}
+			synced := int64(0)
+			turn.Synced = func(context.Context) (int64, error) {
+				synced += 3
+				return synced, nil
+			}
 			s, err := c.Run(t.Context(), turn)
 			if err != nil {
 				t.Fatal(err)
@@ -62,6 +67,9 @@ func TestCasesOnTheEmbeddedStore(t *testing.T) {
 			}
 			if c.Counts && (s.Cost == nil || s.Cost.Requests*float64(s.Ops) < 0.999) {
 				t.Errorf("its cost is %+v", s.Cost)
+			}
+			if syncs := s.Syncs * float64(s.Ops); c.Counts && (syncs < 2.999 || syncs > 3.001) {
+				t.Errorf("%v syncs in all; want 3", syncs)
 			}
 			if c.Foreign.Name == "drain" && (s.Ops != turn.Waiters || s.Waiting == nil || s.Waiting.Waiters != turn.Waiters) {
 				t.Errorf("%d were served, waiting is %+v", s.Ops, s.Waiting)
