@@ -126,23 +126,30 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
 }
 
-// Abandon implements driver.Session. It moves the session's fence and removes
-// the node in one step, so that whatever earlier request is still on its way
-// comes too late. That holds for a delayed Abandon as well.
+// Abandon implements driver.Session. It removes the node, and in the same step moves
+// the session's fence, unless that was moved since the last request of unknown outcome:
+// whatever is still on its way comes too late, also a delayed Abandon. Of many at a
+// time the first moves the fence for all. If each did, one would succeed at a time
+// and the others would ask again. That the fence stands shows that the lease lives;
+// where there is none yet, to make one shows it.
 func (s *session) Abandon(ctx context.Context, dir, id string) error {
 	o := s.change("abandon", dir)
 	slot := s.conn.dir(dir).node(s.name, id)
 	return s.bound(func() error {
 		for {
-			fence, _ := s.fence.position()
+			fence, unsettled := s.fence.position()
+			move := unsettled || fence == 0
 			key, former := s.names.current(slot)
 			req := &pb.TxnRequest{
 				Compare: []*pb.Compare{ifModified(s.fenceKey, fence)},
-				Success: []*pb.RequestOp{put(s.fenceKey, nil, s.id), remove([]byte(key))},
+				Success: []*pb.RequestOp{remove([]byte(key))},
 				Failure: []*pb.RequestOp{get(s.fenceKey)},
 			}
 			if former != "" {
 				req.Success = append(req.Success, remove([]byte(former)))
+			}
+			if move {
+				req.Success = append(req.Success, put(s.fenceKey, nil, s.id))
 			}
 			resp, err := s.conn.txn(ctx, o, req)
 			if err != nil {
@@ -150,7 +157,9 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 				return err
 			}
 			if resp.Succeeded {
-				s.fence.raised(resp.Header.Revision)
+				if move {
+					s.fence.raised(resp.Header.Revision)
+				}
 				s.names.abandoned(slot)
 				return nil
 			}

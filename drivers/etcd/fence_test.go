@@ -1,6 +1,17 @@
 package etcd
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/status"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
 
 func wantPosition(t *testing.T, f *fence, stood int64, move bool) {
 	t.Helper()
@@ -64,4 +75,64 @@ func TestFence(t *testing.T) {
 	f.pending(9)
 	f.raised(9)
 	wantPosition(t, f, 9, true)
+}
+
+// Many creates at a time get no answer: one move of the fence is enough for all, and
+// an Abandon that finds it moved asks once more.
+func TestManyAbandonsShareAMove(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	const slots = 40
+	held := make(chan any, slots)
+	f.tap.intercept(func(c call) error {
+		if !c.changes() {
+			return c.pass(c.ctx)
+		}
+		held <- c.req
+		<-c.ctx.Done()
+		return status.FromContextError(c.ctx.Err()).Err()
+	})
+	all := func(do func(id string) error, want ...error) {
+		var working sync.WaitGroup
+		for i := range slots {
+			working.Go(func() {
+				err := do(fmt.Sprint(i))
+				if len(want) == 0 && err != nil {
+					t.Errorf("slot %d: %v", i, err)
+				}
+				if len(want) > 0 {
+					wantIs(t, err, want...)
+				}
+			})
+		}
+		working.Wait()
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	late := make(chan *pb.TxnRequest, slots)
+	go func() {
+		defer cancel()
+		for range slots {
+			late <- (<-held).(*pb.TxnRequest)
+		}
+	}()
+	all(func(id string) error {
+		_, err := s.Create(ctx, "d", id, nil)
+		return err
+	}, driver.ErrUncertain)
+	f.tap.intercept(nil)
+	sent := f.tap.during(func() {
+		all(func(id string) error { return s.Abandon(within(t), "d", id) })
+	})
+	// Two for each, and some that were sent together, and once more by themselves.
+	if sent["Txn"] > 4*slots {
+		t.Errorf("%d transactions for %d creates that were given up; want four for each at the most", sent["Txn"], slots)
+	}
+	for range slots {
+		resp, err := pb.NewKVClient(f.admin.ActiveConnection()).Txn(within(t), <-late)
+		must(t, err)
+		if resp.Succeeded {
+			t.Error("a late create was carried out")
+		}
+	}
+	f.wantKeys("d", 0)
 }
