@@ -119,6 +119,9 @@ func bench(ctx context.Context, p plan, out string) error {
 
 		Unfinished: true,
 	}
+	if err := report.Writable(out); err != nil {
+		return err // now, and not when there is something to be lost
+	}
 	save := func() error {
 		run.Took = time.Since(run.Began).Round(time.Second).String()
 		if out == "" {
@@ -128,6 +131,7 @@ func bench(ctx context.Context, p plan, out string) error {
 	}
 	failed := p.run(ctx, run, save) // which saves after each case: a run takes long
 	run.Unfinished = ctx.Err() != nil || failed != nil
+	failed = errors.Join(failed, run.Failures())
 	if len(run.Contests) > 0 {
 		failed = errors.Join(failed, save())
 	}

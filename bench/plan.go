@@ -74,6 +74,12 @@ func (p plan) check(rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%q: there are flags only", rest)
 	}
+	if len(p.stores) == 0 {
+		return fmt.Errorf("-stores is empty: there are %s", strings.Join(servers.Names(), ", "))
+	}
+	if len(p.members) == 0 {
+		return errors.New("-members is empty: 1 or 3, or both")
+	}
 	var cases, names []string
 	for _, c := range work.Cases(0) {
 		cases = append(cases, c.Name)
@@ -82,9 +88,14 @@ func (p plan) check(rest []string) error {
 		if !slices.Contains(servers.Names(), store) {
 			return fmt.Errorf("-stores %q: there are %s", store, strings.Join(servers.Names(), ", "))
 		}
+		var of []string
 		for _, s := range sides(store) {
-			names = append(names, s.Name)
+			of = append(of, s.Name)
 		}
+		if !slices.ContainsFunc(of, func(name string) bool { return begins(name, p.sides) }) {
+			return fmt.Errorf("-sides %q: on %s there are %s", strings.Join(p.sides, ","), store, strings.Join(of, ", "))
+		}
+		names = append(names, of...)
 	}
 	for _, asked := range []struct {
 		flag             string

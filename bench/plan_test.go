@@ -111,10 +111,16 @@ func TestCheck(t *testing.T) {
 		{p: plan{stores: []string{"zk"}, cases: []string{"drian"}}, want: `-cases "drian"`},
 		{p: plan{stores: []string{"zk"}, sides: []string{"Mutex"}}, want: `-sides "Mutex"`},
 		{p: plan{stores: []string{"zk"}}, rest: []string{"session"}, want: "session"},
+		{p: plan{stores: []string{"etcd", "zk"}, sides: []string{"Mutex"}}, want: "on zk"},
+		{want: "-stores is empty"},
 	} {
+		c.p.members = []int{1}
 		err := c.p.check(c.rest)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v, %q: %v, want %q", c.p, c.rest, err, c.want)
 		}
+	}
+	if err := (plan{stores: []string{"zk"}}).check(nil); err == nil || !strings.Contains(err.Error(), "-members is empty") {
+		t.Errorf("without members: %v", err)
 	}
 }

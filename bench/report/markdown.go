@@ -56,8 +56,11 @@ is than the side's: below 1.00, coordkit is behind; *of pairs* is the lowest and
 // level is how far apart two medians are that are called level.
 const level = 0.05
 
-// behind lists where coordkit is not ahead.
+// behind lists where coordkit failed, and where it is not ahead.
 func (r *Run) behind(b *bytes.Buffer) {
+	if err := r.Failures(); err != nil {
+		fmt.Fprintf(b, "\nWhere coordkit failed:\n\n- %s\n", strings.ReplaceAll(err.Error(), "\n", "\n- "))
+	}
 	var behind, even []string
 	for _, g := range r.groups() {
 		for _, c := range g {

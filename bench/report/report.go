@@ -3,6 +3,9 @@
 package report
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -69,6 +72,22 @@ type Entry struct {
 	Partial bool     `json:"partial,omitempty"` // it did not finish in the time it was given
 	Notes   []string `json:"notes,omitempty"`
 	Error   string   `json:"error,omitempty"`
+}
+
+// Failed reports whether the side did not do the work, or not to its end.
+func (e Entry) Failed() bool { return e.Error != "" || e.Partial }
+
+// Failures is an error that tells where coordkit failed; nil if it did not.
+func (r *Run) Failures() error {
+	var all []error
+	for _, g := range r.groups() {
+		for _, c := range g {
+			if e, ok := c.Entry(contest.Ours); ok && e.Failed() {
+				all = append(all, fmt.Errorf("%s: %s: coordkit failed: %s", g.title(), c.Case, cmp.Or(e.Error, "it did not end in time")))
+			}
+		}
+	}
+	return errors.Join(all...)
 }
 
 // Quantiles are medians over the turns, in microseconds. P99 is 0 if no turn had a

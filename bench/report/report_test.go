@@ -96,6 +96,40 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// What coordkit failed at is told first, and is an error of the run.
+func TestFailures(t *testing.T) {
+	r := sample()
+	if err := r.Failures(); err != nil {
+		t.Errorf("nothing failed, and %v", err)
+	}
+	r.Contests[0].Entries = []report.Entry{{Side: contest.Ours, Error: "two held it"}, {Side: "Mutex", Median: 1}}
+	r.Contests[1].Entries = []report.Entry{{Side: contest.Ours, Median: 1, Partial: true}, {Side: "Mutex", Error: "no answer"}}
+	want := "etcd, one server: uncontended: coordkit failed: two held it\netcd, 3 members: uncontended: coordkit failed: it did not end in time"
+	if err := r.Failures(); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if text := string(r.Markdown()); !strings.Contains(text, "Where coordkit failed:\n\n- etcd, one server: uncontended: coordkit failed: two held it\n- etcd, 3") {
+		t.Error(text)
+	}
+}
+
+func TestWritable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "results", "new")
+	if err := report.Writable(dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it has left %v, %v", left, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Writable(file); err == nil {
+		t.Error("a file was taken for a directory")
+	}
+}
+
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "results")
 	r := sample()

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -10,6 +11,22 @@ import (
 
 	"github.com/coordkit/coordkit/bench/chart"
 )
+
+// Writable returns an error if results cannot be written to a directory, which it
+// makes. An empty name is fine.
+func Writable(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".writable-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
 
 // Write writes the run into a directory: README.md with the verdicts on the
 // targets, which are Markdown, at its end, results.json, and a plot for each

@@ -24,7 +24,9 @@ func Markdown(all []Verdict) []byte {
 			continue
 		}
 		measured := "–"
-		if v.State != Unmeasured {
+		if v.Failed {
+			measured = "failed"
+		} else if v.State != Unmeasured {
 			measured = fmt.Sprintf("%.2f", v.Measured)
 			if v.State == NotMet && measured == fmt.Sprintf("%.2f", v.Bound) {
 				measured = fmt.Sprintf("%.4f", v.Measured) // it is not the bound

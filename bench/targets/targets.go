@@ -42,6 +42,7 @@ type Verdict struct {
 	State    State
 	Measured float64
 	Ran      bool // it was in the run, even if nothing could be measured
+	Failed   bool // coordkit did not do the work, or did not end in time: nothing that was measured counts
 }
 
 // Judge judges the targets of stores by a run.
@@ -60,8 +61,11 @@ func (t Target) judge(run *report.Run) Verdict {
 		if c.Store != t.Store || c.Members != t.Members || c.Case != t.Case {
 			continue
 		}
-		v.Ran = v.Ran || t.side == "" || slices.ContainsFunc(c.Entries, func(e report.Entry) bool { return e.Side == t.side })
-		if measured, ok := t.find(c); ok {
+		there := t.side == "" || slices.ContainsFunc(c.Entries, func(e report.Entry) bool { return e.Side == t.side })
+		v.Ran = v.Ran || there
+		if ours, ok := c.Entry(contest.Ours); there && ok && ours.Failed() {
+			v.State, v.Failed = NotMet, true
+		} else if measured, ok := t.find(c); ok && !v.Failed {
 			v.decide(measured)
 		}
 	}
@@ -95,7 +99,7 @@ func against(side string) finder {
 func own(figure func(e report.Entry) (float64, bool)) finder {
 	return func(c *report.Contest) (float64, bool) {
 		e, ok := c.Entry(contest.Ours)
-		if !ok || e.Error != "" {
+		if !ok {
 			return 0, false
 		}
 		return figure(e)

@@ -45,14 +45,20 @@ func TestJudge(t *testing.T) {
 	run := &report.Run{Contests: []report.Contest{
 		{Store: servers.ZooKeeper, Members: 1, Case: "contention-8", Entries: []report.Entry{entry}},
 		{Store: servers.ZooKeeper, Members: 1, Case: "drain-1", Entries: []report.Entry{entry}},
-		{Store: servers.ZooKeeper, Members: 1, Case: "contention-2", Entries: []report.Entry{{Side: contest.Ours, Error: "broken"}}},
+		{Store: servers.ZooKeeper, Members: 1, Case: "contention-2", Entries: []report.Entry{{Side: contest.Ours, Error: "broken"}, {Side: "zk.Lock", Median: 100}}},
+		{Store: servers.ZooKeeper, Members: 1, Case: "contention-32", Entries: []report.Entry{
+			{Side: contest.Ours, Median: 200, Partial: true, Fairness: &report.Fairness{Checked: 10}}, {Side: "zk.Lock", Median: 100, Ratio: 2}}},
 	}}
 	want := map[string]targets.State{
 		"contention-8 violations of order":     targets.Met,
 		"contention-8 p99 of handoff over p50": targets.NotMet,
 		"drain-1 goroutines per waiter":        targets.Met,
 		"drain-1 KiB of heap per waiter":       targets.NotMet,
-		"contention-2 violations of order":     targets.Unmeasured,
+		"contention-2 violations of order":     targets.NotMet,
+		"contention-2 times zk.Lock":           targets.NotMet,
+		"contention-2 times Curator":           targets.Unmeasured,
+		"contention-32 violations of order":    targets.NotMet,
+		"contention-32 times zk.Lock":          targets.NotMet,
 		"contention-8 times zk.Lock":           targets.Unmeasured,
 	}
 	for _, v := range targets.Judge(run) {

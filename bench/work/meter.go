@@ -118,6 +118,21 @@ func (m *meter) got(who, weight int, number uint64) bool {
 	return m.held <= m.limit
 }
 
+// isFirst reports whether a contender has never had the lock, and nothing is measured
+// yet.
+func (m *meter) isFirst(who int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.seen[who] && !m.counts
+}
+
+// within reports whether no more is held than may be.
+func (m *meter) within() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held <= m.limit
+}
+
 // overtakes tells whether somebody waits who stood in line before the one that
 // asked at the given time.
 func (m *meter) overtakes(asked time.Time) bool {

@@ -101,8 +101,12 @@ type Case struct {
 	run func(ctx context.Context, t Turn) (contest.Sample, error)
 }
 
-// Run has a side do the work. ctx bounds it; a side that does not come to an end
-// is left behind, which the sample's Note says.
+// longest is how long a turn may take, whatever becomes of its servers: longer than
+// any that has come to its end.
+const longest = 20 * time.Minute
+
+// Run has a side do the work. ctx bounds it, and longest; a side that does not come to
+// an end is left behind, which the sample's Note says.
 func (c Case) Run(ctx context.Context, t Turn) (contest.Sample, error) {
 	if c.Long {
 		t.Measured *= 2
@@ -110,6 +114,8 @@ func (c Case) Run(ctx context.Context, t Turn) (contest.Sample, error) {
 	if t.Side.Foreign != nil {
 		return c.abroad(ctx, t)
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the turn took longer than %v", longest))
+	defer cancel()
 	return c.run(ctx, t)
 }
 

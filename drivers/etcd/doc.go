@@ -21,9 +21,10 @@
 // A node is created by one transaction, which asks for two things: that the key
 // does not exist, so that a repeated request finds the node that an earlier one
 // has made, and that the session's fence has not moved. Abandon moves the
-// fence, and whatever request was sent before and arrives later is refused. So
-// does the next change after a request whose reply was lost, and so an update
-// asks for the fence as well. The fence exists only once it was moved.
+// fence, unless that was done since the last request whose reply was lost, and
+// whatever was sent before and arrives later is refused. So does the next change
+// after such a request, and so an update asks for the fence as well. The fence
+// exists only once it was moved.
 //
 // A node that its session has made is deleted by its key alone, which costs the
 // server less than a transaction that asks for the node's revision. What such a
