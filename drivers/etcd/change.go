@@ -83,7 +83,7 @@ func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease in
 	if kv := foundOne(resp, 1); kv.GetCreateRevision() != int64(n.Token) || kv.GetLease() != lease {
 		return false, failed(o, driver.ErrGone, nil)
 	}
-	return true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
+	return true, s.fenceMoved(o, fence, foundOne(resp, 0))
 }
 
 // Delete implements driver.Session.

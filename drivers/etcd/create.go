@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -123,7 +124,7 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 		s.names.made(slot, n.Token, kv.Version > 1)
 		return n, all, false, nil
 	}
-	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
+	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0))
 }
 
 // Abandon implements driver.Session. It removes the node, and in the same step moves
@@ -163,7 +164,7 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 				s.names.abandoned(slot)
 				return nil
 			}
-			if err := s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision()); err != nil {
+			if err := s.fenceMoved(o, fence, foundOne(resp, 0)); err != nil {
 				return err
 			}
 		}
@@ -184,7 +185,7 @@ func (s *session) raiseFence(ctx context.Context, o op, fence int64) error {
 		s.fence.raised(resp.Header.Revision)
 		return nil
 	default:
-		return s.fenceMoved(o, fence, foundOne(resp, 0).GetModRevision())
+		return s.fenceMoved(o, fence, foundOne(resp, 0))
 	}
 }
 
@@ -193,11 +194,10 @@ var errNoReason = errors.New("the store refused a transaction whose conditions a
 
 // fenceMoved takes note of where the fence stands after a request which
 // believed that it stood elsewhere.
-func (s *session) fenceMoved(o op, believed, stands int64) error {
-	if believed == stands {
+func (s *session) fenceMoved(o op, believed int64, stands *mvccpb.KeyValue) error {
+	if believed == stands.GetModRevision() {
 		return failed(o, nil, errNoReason)
 	}
-	s.fence.saw(stands)
-	s.fence.wentBack(believed, stands)
+	s.fence.found(believed, stands.GetModRevision(), stands.GetLease() == s.id)
 	return nil
 }

@@ -43,19 +43,34 @@ func (f *fence) pending(stood int64) {
 	f.unsettled = max(f.unsettled, stood)
 }
 
-// saw takes note of a position. Replies overtake each other, so an older one
-// does not count, with two exceptions: wentBack, and if the fence is gone, somebody has
-// deleted it, and it stands again where requests from the session's beginning
-// ask for it to stand. Then it has to be moved as well. What is unsettled stays so:
-// by the time of this reply the fence may stand again, made by another call.
-func (f *fence) saw(stands int64) {
+// found takes note of where the fence stands, after a request which believed that it
+// stands elsewhere was refused, and whether it is bound to the session there. Replies
+// overtake each other, so an older position does not count, nor that there is none. Only
+// if nothing was heard since that request was sent, one of these has happened:
+//
+//   - The fence is gone: somebody has deleted it, and it stands again where requests
+//     from the session's beginning ask for it to stand. So it has to be moved. What is
+//     unsettled stays so: by the time of this reply the fence may stand again, made by
+//     another call.
+//   - It went back: the store was restored from a backup. No revision of before that is
+//     to be waited for. What the last one asked for is not known, so it has to be moved
+//     as well.
+//
+// And so it has to be if somebody has written over it, as it would outlive the session.
+func (f *fence) found(believed, stands int64, bound bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if stands == 0 {
+	switch latest := f.stood == believed; {
+	case latest && stands == 0:
 		f.stood, f.unsettled = 0, max(f.unsettled, 0)
-		return
+	case latest && stands < believed:
+		f.stood, f.unsettled = stands, stands
+	default:
+		f.stood = max(f.stood, stands)
 	}
-	f.stood = max(f.stood, stands)
+	if !bound && stands > 0 {
+		f.unsettled = max(f.unsettled, stands)
+	}
 }
 
 // raised takes note that the fence was moved to a position. Nobody has asked for it
@@ -66,17 +81,5 @@ func (f *fence) raised(to int64) {
 	defer f.mu.Unlock()
 	if to > f.stood {
 		f.stood, f.unsettled = to, min(f.unsettled, to-1)
-	}
-}
-
-// wentBack takes note that the fence stands before where it was believed to stand by
-// a request that was sent: the store was restored from a backup. No revision of before
-// that is to be waited for. What the last one asked for is not known, so the fence is
-// moved first.
-func (f *fence) wentBack(believed, stands int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.stood == believed && 0 < stands && stands < believed {
-		f.stood, f.unsettled = stands, stands
 	}
 }

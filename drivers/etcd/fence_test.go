@@ -8,6 +8,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/status"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -26,34 +27,34 @@ func TestFence(t *testing.T) {
 
 	f.pending(0) // an Abandon whose reply was lost asks for position 0
 	wantPosition(t, f, 0, true)
-	f.saw(5) // moved: that Abandon can do nothing any more
+	f.found(0, 5, true) // moved: that Abandon can do nothing any more
 	wantPosition(t, f, 5, false)
-	f.saw(3) // a reply that was overtaken
+	f.found(0, 3, true) // a reply that was overtaken
 	wantPosition(t, f, 5, false)
 
 	f.pending(5)
 	wantPosition(t, f, 5, true)
-	f.saw(8)
+	f.found(5, 8, true)
 	wantPosition(t, f, 8, false)
 
 	f.pending(8)
-	f.saw(0) // somebody has deleted the key: requests that ask for 0 would be let in
+	f.found(8, 0, false) // somebody has deleted the key: requests that ask for 0 would be let in
 	wantPosition(t, f, 0, true)
-	f.saw(12)
+	f.found(0, 12, true)
 	wantPosition(t, f, 12, false)
 
 	f.pending(12)
-	f.saw(0) // a late reply: it is deleted, another call has made it again, at 12
-	wantPosition(t, f, 0, true)
-	f.saw(12)
+	f.found(8, 0, false) // a late reply: it is deleted, another call has made it again, at 12
 	wantPosition(t, f, 12, true)
-	f.saw(15)
+	f.raised(12) // and the reply to that other call
+	wantPosition(t, f, 12, true)
+	f.found(12, 15, true)
 	wantPosition(t, f, 15, false)
 
-	f.wentBack(12, 8) // of a request from before the last move
+	f.found(12, 8, true) // of a request from before the last move
 	wantPosition(t, f, 15, false)
 	f.pending(15)
-	f.wentBack(15, 8) // the store was restored
+	f.found(15, 8, true) // the store was restored
 	wantPosition(t, f, 8, true)
 	f.raised(9)
 	wantPosition(t, f, 9, false)
@@ -63,18 +64,44 @@ func TestFence(t *testing.T) {
 	wantPosition(t, f, 10, false)
 
 	f.pending(15)
-	f.saw(0) // in the backup there was no fence yet
+	f.found(10, 0, false) // in the backup there was no fence yet
 	f.raised(3)
 	wantPosition(t, f, 3, false)
-	f.saw(7)
+	f.found(3, 7, true)
 	f.pending(7)
 	f.raised(5) // overtaken
 	wantPosition(t, f, 7, true)
 
-	f.saw(9) // where another call has moved it, whose own reply is late
+	f.found(7, 9, true) // where another call has moved it, whose own reply is late
 	f.pending(9)
 	f.raised(9)
 	wantPosition(t, f, 9, true)
+
+	f.found(9, 11, false) // somebody has written over it
+	wantPosition(t, f, 11, true)
+	f.raised(12)
+	wantPosition(t, f, 12, false)
+}
+
+// A fence that somebody has written over is not bound to the lease, and outlives it.
+func TestFenceWrittenOver(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	must(t, s.Abandon(within(t), "d", "x"))
+	key := f.keyspace.fence(s.id)
+	_, err := f.admin.Put(within(t), key, "")
+	must(t, err)
+	must(t, s.Abandon(within(t), "d", "x")) // binds it again
+	if resp, err := f.admin.Get(within(t), key); err != nil || resp.Count != 1 || resp.Kvs[0].Lease != s.id {
+		t.Errorf("the fence is %+v, %v; want it to be the session's", resp, err)
+	}
+	_, err = f.admin.Put(within(t), key, "")
+	must(t, err)
+	_, err = f.admin.Revoke(within(t), clientv3.LeaseID(s.id))
+	must(t, err)
+	wantIs(t, s.Abandon(within(t), "d", "x"), driver.ErrSessionLost)
+	_, err = f.admin.Delete(within(t), key)
+	must(t, err)
 }
 
 // Many creates at a time get no answer: one move of the fence is enough for all, and

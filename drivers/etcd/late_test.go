@@ -225,7 +225,7 @@ func TestFenceWentBack(t *testing.T) {
 			s := f.open(time.Minute)
 			n := f.create(s, "d", "0")
 			must(t, s.Abandon(within(t), "d", "1"))
-			s.fence.saw(1 << 40) // of the time after the backup
+			s.fence.raised(1 << 40) // of the time after the backup
 			s.fence.pending(1 << 40)
 			must(t, change(f, s, n))
 			if stood, move := s.fence.position(); stood == 1<<40 || move {
