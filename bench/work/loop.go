@@ -148,7 +148,7 @@ func once(ctx context.Context, m *meter, who int, lock contest.Locker) error {
 	if alone && first {
 		// A lock that is let go at once would hardly ever be seen to be held by two.
 		time.Sleep(firstHold)
-		alone = m.within()
+		alone = m.fits()
 	}
 	if !alone {
 		return errCrowd

@@ -126,8 +126,8 @@ func (m *meter) isFirst(who int) bool {
 	return !m.seen[who] && !m.counts
 }
 
-// within reports whether no more is held than may be.
-func (m *meter) within() bool {
+// fits reports whether no more is held than may be.
+func (m *meter) fits() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held <= m.limit

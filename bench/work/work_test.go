@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/bench/contest"
@@ -90,6 +91,21 @@ func TestNoLock(t *testing.T) {
 			t.Errorf("of %d, the error is %v", n, err)
 		}
 	}
+}
+
+// A turn whose servers never answer comes to its end.
+func TestLongest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		side := contest.Side{Name: "deaf", Kinds: []contest.Kind{contest.Locks},
+			Open: func(ctx context.Context, _ contest.Dial) (contest.Program, error) {
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			}}
+		_, err := work.Uncontended().Run(t.Context(), work.Turn{Side: side, Dial: contest.Dial{Servers: []string{"none"}}, Length: quick})
+		if err == nil || !strings.Contains(err.Error(), "took longer than 20m") {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }
 
 // One who never gets the lock does not hold up the turn.

@@ -26,6 +26,19 @@ func (f *fixture) nthChange(n int, step func(c call) error) {
 	})
 }
 
+// delayReply keeps the reply to the n-th change from now on back until give is closed;
+// given is closed when there is one.
+func (f *fixture) delayReply(n int) (given <-chan struct{}, give chan<- struct{}) {
+	there, on := make(chan struct{}), make(chan struct{})
+	f.nthChange(n, func(c call) error {
+		err := c.pass(c.ctx)
+		close(there)
+		<-on
+		return err
+	})
+	return there, on
+}
+
 // An operator deletes the fence. One call is told so, and late; another makes it again,
 // and is told so late as well; a third asks for the new one, and is given up. What was
 // late does not let that through.
@@ -43,13 +56,7 @@ func TestFenceDeletedWhileRepliesAreLate(t *testing.T) {
 			_, err := f.admin.Delete(within(t), f.keyspace.fence(s.id))
 			must(t, err)
 
-			told, tell := make(chan struct{}), make(chan struct{})
-			f.nthChange(1, func(c call) error {
-				err := c.pass(c.ctx)
-				close(told)
-				<-tell
-				return err
-			})
+			told, tell := f.delayReply(1)
 			finding := make(chan error, 1)
 			go func() {
 				_, err := s.Create(within(t), "d", "finds none", nil)
@@ -57,13 +64,7 @@ func TestFenceDeletedWhileRepliesAreLate(t *testing.T) {
 			}()
 			receive(t, "the answer that there is no fence", told)
 
-			made, confirm := make(chan struct{}), make(chan struct{})
-			f.nthChange(2, func(c call) error {
-				err := c.pass(c.ctx)
-				close(made)
-				<-confirm
-				return err
-			})
+			made, confirm := f.delayReply(2)
 			making := make(chan error, 1)
 			go func() { making <- s.Abandon(within(t), "d", "makes it again") }()
 			receive(t, "the answer that it stands again", made)

@@ -266,8 +266,8 @@ func TestSessionsEndEndsItsCalls(t *testing.T) {
 	wantIs(t, receive(t, "the end of the call", done), driver.ErrClosed)
 }
 
-// Slots of one session are created and abandoned all at once: each Abandon
-// moves the fence under the others' feet.
+// Slots of one session are created and abandoned all at once, as if each had a request
+// without an answer: each Abandon moves the fence under the others' feet.
 func TestConcurrentCreatesAndAbandons(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)
@@ -288,6 +288,8 @@ func TestConcurrentCreatesAndAbandons(t *testing.T) {
 				if round == rounds-1 {
 					return
 				}
+				stood, _ := s.fence.position()
+				s.fence.pending(stood)
 				if err := s.Abandon(within(t), "d", id); err != nil {
 					t.Errorf("abandon %s: %v", id, err)
 				}
