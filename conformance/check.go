@@ -78,7 +78,7 @@ func newRunner(h Harness, o Options) (*runner, error) {
 	if o.Parallel == 0 {
 		o.Parallel = 24
 	}
-	h, err := h.complete(o.Rules)
+	h, err := complete(h, o.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (r *runner) stop() {
 // result will be.
 func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult {
 	result := make(chan CaseResult, 1)
-	if why := r.h.missing(c.Needs); why != "" {
+	if why := missing(r.h, c.Needs); why != "" {
 		result <- CaseResult{Name: c.Name, Status: NotVerified, Detail: why}
 		return result
 	}

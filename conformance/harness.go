@@ -4,134 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/conformance/harness"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// Harness says how to reach a store through the driver under test, and how to
-// do to the store what the driver cannot: break the link, act as an operator,
-// count what is left. Open, Name and TTL are required. Each of the rest may be
-// nil, which leaves unverified what needs it.
-//
-// The functions are called concurrently, each time with a namespace that was
-// never used before or belongs to the same case. ctx bounds the call, and not
-// what it returns.
-type Harness struct {
-	// Name names the driver and the store in results, as "etcd" or "etcd, 3
-	// members".
-	Name string
-
-	// Open connects to the store in namespace, with no fault in between.
-	Open func(ctx context.Context, namespace string) (driver.Conn, error)
-
-	// TTL is what the suite opens sessions with: as short as the store grants
-	// without changing it. Most cases last a few TTL.
-	TTL time.Duration
-
-	// Expiry is how long after a client's last sign of life others may still
-	// see its nodes, at the most: the TTL and what the store adds to it. Zero
-	// is three TTL and five seconds. It is a bound and not a delay: a larger
-	// value makes only a failing case longer.
-	Expiry time.Duration
-
-	// Timeout bounds each case. Zero is enough for every store.
-	Timeout time.Duration
-
-	// Waive holds, by rule ID, the reason why a rule need not hold. A rule
-	// that is waived and passes fails the run.
-	Waive map[string]string
-
-	// OpenLink is Open through a link that can be broken: typically a
-	// netfault.Proxy or Group before the store, which are Links as they are.
-	// Each call makes a link of its own. If the Link is an io.Closer it is
-	// closed after the Conn.
-	OpenLink func(ctx context.Context, namespace string) (driver.Conn, Link, error)
-
-	// Hold keeps the next request that the driver sends for a call from
-	// landing until release is called, while later requests of the driver
-	// overtake it and its sender sees nothing but silence or a reset: the
-	// packet that took the long way. A link of one TCP connection cannot do
-	// it. One of two proxies can, by freezing the one that the driver talks
-	// to: after an attempt without an answer it turns to the other. So can an
-	// interceptor in the store's client, where the driver cannot tell a request
-	// that the interceptor keeps from one that is on its way.
-	Hold func(l Link) (release func())
-
-	// Expire ends the session in the store at once, as the store itself would
-	// when the TTL has passed, without telling the driver.
-	Expire func(ctx context.Context, namespace string, s driver.Session) error
-
-	// RemoveNode removes the node from the store as an operator would.
-	RemoveNode func(ctx context.Context, namespace string, n driver.Node) error
-
-	// RemoveDir removes the directory and all that is in it, as an operator
-	// would. What the store remembers for a directory, a counter for example,
-	// goes too.
-	RemoveDir func(ctx context.Context, namespace, dir string) error
-
-	// PlantForeign puts keys into the directory that are not of the driver's
-	// making: plain ones, nested ones, ones that nearly look like nodes.
-	PlantForeign func(ctx context.Context, namespace, dir string) error
-
-	// NearWrap brings the store's counter that Seq is made from to a few
-	// creations before its wrap, for a directory that may not exist yet. For
-	// a store that counts in 64 bits it is WideCounter.
-	NearWrap func(ctx context.Context, namespace, dir string) error
-
-	// Compact makes the store forget the history of everything up to now, as a
-	// compaction does. For a store that keeps no history it is NoHistory.
-	Compact func(ctx context.Context, namespace string) error
-
-	// Residue counts what the store holds in the namespace.
-	Residue func(ctx context.Context, namespace string) (Residue, error)
-
-	// BadTTL holds times to live that the store cannot grant, in addition to
-	// zero and negative ones, which none can. Empty, not nil, says that there
-	// are none.
-	BadTTL []time.Duration
-}
-
-// WideCounter is the NearWrap of a store whose counter has 64 bits: there is
-// no wrap to come near to.
-func WideCounter(context.Context, string, string) error { return nil }
-
-// NoHistory is the Compact of a store that knows the present only.
-func NoHistory(context.Context, string) error { return nil }
-
-// Residue is what a store holds, counted in the store itself. A count that the
-// store cannot give is Unknown.
-type Residue struct {
-	Keys     int // nodes, foreign ones too, and what the driver keeps beside them
-	Dirs     int // directories that exist as such, also empty ones; 0 where a store has none
-	Sessions int
-	Watches  int // on the store's side
-	Conns    int // connections of clients
-}
+// The types of package harness, by the names under which a driver author meets
+// them.
+type (
+	// Harness says how to reach a store through the driver under test, and how to
+	// do to the store what the driver cannot.
+	Harness = harness.Harness
+	// Link is a network that fails on command.
+	Link = harness.Link
+	// Residue is what a store holds, counted in the store itself.
+	Residue = harness.Residue
+)
 
 // Unknown is a count that the store cannot give.
-const Unknown = -1
+const Unknown = harness.Unknown
 
-// Link is a network that fails on command. netfault.Control is one, and with
-// it netfault.Proxy and netfault.Group: see there for what each verb does.
-// Faults are in force when the verb returns, add up, and end with Heal.
-type Link interface {
-	// Freeze holds what goes in direction d; Heal delivers it, late.
-	Freeze(d netfault.Direction)
-	// Delay delivers what goes in direction d later by delay.
-	Delay(d netfault.Direction, delay time.Duration)
-	// DropReplies lets requests through and loses the replies.
-	DropReplies()
-	// DropConnections resets every live connection; new ones work.
-	DropConnections()
-	// Cut resets every live connection and refuses new ones.
-	Cut()
-	// Heal ends every fault.
-	Heal() error
+// WideCounter is the NearWrap of a store whose counter has 64 bits.
+func WideCounter(ctx context.Context, namespace, dir string) error {
+	return harness.WideCounter(ctx, namespace, dir)
 }
 
-var _ Link = (*netfault.Control)(nil)
+// NoHistory is the Compact of a store that knows the present only.
+func NoHistory(ctx context.Context, namespace string) error {
+	return harness.NoHistory(ctx, namespace)
+}
 
 // Need is a set of what a case asks of the harness.
 type Need uint
@@ -150,8 +51,8 @@ const (
 	NeedBadTTL
 )
 
-// missing returns the reason why a case with these needs cannot run, or "".
-func (h Harness) missing(needs Need) string {
+// missing returns the reason why a case with these needs cannot run on h, or "".
+func missing(h Harness, needs Need) string {
 	for _, f := range []struct {
 		need Need
 		has  bool
@@ -175,38 +76,21 @@ func (h Harness) missing(needs Need) string {
 	return ""
 }
 
-// complete checks h and fills in what is left out.
-func (h Harness) complete(rules []Rule) (Harness, error) {
-	var errs []error
-	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("%w: conformance: "+format, append([]any{driver.ErrInvalid}, args...)...))
-	}
-	if h.Name == "" {
-		bad("the harness has no Name")
-	}
-	if h.Open == nil {
-		bad("the harness has no Open")
-	}
-	if h.TTL <= 0 {
-		bad("the harness's TTL is %v; want a positive time that the store grants", h.TTL)
-	}
+// complete checks h, with its waivers of rules, and fills in what is left out.
+func complete(h Harness, rules []Rule) (Harness, error) {
 	known := make(map[string]bool)
 	for _, r := range rules {
 		known[r.ID] = true
 	}
+	var errs []error
 	for id, reason := range h.Waive {
 		if !known[id] {
-			bad("there is a waiver for %q, which is no rule", id)
+			errs = append(errs, fmt.Errorf("%w: conformance: there is a waiver for %q, which is no rule", driver.ErrInvalid, id))
 		}
 		if reason == "" {
-			bad("the waiver for %s gives no reason", id)
+			errs = append(errs, fmt.Errorf("%w: conformance: the waiver for %s gives no reason", driver.ErrInvalid, id))
 		}
 	}
-	if h.Expiry == 0 {
-		h.Expiry = 3*h.TTL + 5*time.Second
-	}
-	if h.Timeout == 0 {
-		h.Timeout = 30*time.Second + 5*(h.TTL+h.Expiry)
-	}
-	return h, errors.Join(errs...)
+	h, err := h.Complete()
+	return h, errors.Join(append(errs, err)...)
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/harness"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -20,8 +20,8 @@ type client struct {
 	*coord.Client
 	name    string
 	index   int
-	link    conformance.Link // nil: it cannot be broken
-	life    context.Context  // ends when it is killed
+	link    harness.Link    // nil: it cannot be broken
+	life    context.Context // ends when it is killed
 	end     context.CancelFunc
 	workers sync.WaitGroup
 
@@ -80,7 +80,7 @@ func (r *run) nameOf(i int) string {
 	return fmt.Sprintf("%s%d", letter, n+1)
 }
 
-func (r *run) dial(ctx context.Context) (conn driver.Conn, link conformance.Link, err error) {
+func (r *run) dial(ctx context.Context) (conn driver.Conn, link harness.Link, err error) {
 	if r.h.OpenLink != nil {
 		return r.h.OpenLink(ctx, r.ns)
 	}
@@ -193,7 +193,7 @@ func finished(ctx context.Context, all *sync.WaitGroup) bool {
 	}
 }
 
-func closeLink(l conformance.Link) {
+func closeLink(l harness.Link) {
 	if l, ok := l.(io.Closer); ok {
 		_ = l.Close() // of no interest any more
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/harness"
 )
 
 // Options say how long and with what. The zero Options are a minute with all
@@ -35,7 +35,7 @@ type Fault struct {
 	Do func(ctx context.Context, rng *rand.Rand, atMost time.Duration) error
 }
 
-func (o Options) complete(h conformance.Harness) Options {
+func (o Options) complete(h harness.Harness) Options {
 	set := func(d *time.Duration, to time.Duration) {
 		if *d == 0 {
 			*d = to

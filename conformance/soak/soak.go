@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/harness"
 	"github.com/coordkit/coordkit/conformance/history"
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -39,7 +39,7 @@ const shown = 3
 
 // Test runs, and fails t if a promise was broken or nothing happened that could
 // be judged.
-func Test(t testing.TB, h conformance.Harness, o Options) Result {
+func Test(t testing.TB, h harness.Harness, o Options) Result {
 	t.Helper()
 	r, err := Run(t.Context(), h, o)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r Result) Failure() string {
 
 // run is a run under way. Its methods are called on one goroutine, but for work.
 type run struct {
-	h       conformance.Harness
+	h       harness.Harness
 	o       Options
 	ns      string
 	history *history.History
@@ -108,11 +108,12 @@ type run struct {
 
 // Run runs. The error says that it could not be done; what was found is in the
 // result's history. ctx bounds it.
-func Run(ctx context.Context, h conformance.Harness, o Options) (Result, error) {
-	o = o.complete(h)
-	if h.Expiry == 0 {
-		h.Expiry = 3*h.TTL + 5*time.Second
+func Run(ctx context.Context, h harness.Harness, o Options) (Result, error) {
+	h, err := h.Complete()
+	if err != nil {
+		return Result{}, err
 	}
+	o = o.complete(h)
 	r := &run{
 		h: h, o: o, ns: fmt.Sprintf("soak/%x", o.Seed),
 		history: history.New(history.Options{TTL: h.TTL, Late: o.late(), Exact: o.Exact}),
@@ -122,7 +123,7 @@ func Run(ctx context.Context, h conformance.Harness, o Options) (Result, error) 
 		r.history.Limit(recipe.Name, recipe.Limit)
 	}
 	defer r.discard()
-	err := r.all(ctx)
+	err = r.all(ctx)
 	r.result.Counts = r.history.Counts()
 	return r.result, err
 }
