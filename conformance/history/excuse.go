@@ -80,6 +80,17 @@ func (h *History) Ending(client, session string) (done func(error)) {
 	}
 }
 
+// MayEnd says that from now on the store may end any session by itself while its
+// client believes it alive, and why, such as a known defect of the store. A grant
+// that finds an earlier hold alive is then recorded in Excused and is no violation,
+// unless its token is not greater.
+func (h *History) MayEnd(why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mayEnd = why
+	h.add("", "", "the store may end sessions by itself: %s", why)
+}
+
 // excuseDone records what became of it; o is nil for a session.
 func (h *History) excuseDone(e *excuse, o *object, what string, err error) {
 	h.mu.Lock()

@@ -46,6 +46,7 @@ type History struct {
 	step       int // counts what was recorded
 	log        []event
 	violations []Violation
+	excused    []Violation
 	broken     chan struct{} // closed with the first violation
 	objects    map[string]*object
 	open       map[*Op]struct{}         // called, and neither failed nor released
@@ -55,6 +56,7 @@ type History struct {
 	killed     map[string]bool          // clients
 	closing    map[string]bool          // clients that closed their session, or are closed
 	closed     map[string]bool          // clients
+	mayEnd     string                   // why the store may end any session, if it may
 	counts     Counts
 }
 
@@ -111,9 +113,9 @@ func (h *History) Unresolved() {
 	slices.SortFunc(open, func(a, b *Op) int { return a.calledStep - b.calledStep })
 	for _, op := range open {
 		if op.hold != nil {
-			h.violated(op.name, "%s: the release of %s with token %d does not come to an end", op.who, op.wanted(), op.token)
+			h.breach(Resolution, op.name, "%s: the release of %s with token %d does not come to an end", op.who, op.wanted(), op.token)
 		} else {
-			h.violated(op.name, "%s: the call for %s, made at %v, does not come to an end", op.who, op.wanted(), op.called)
+			h.breach(Resolution, op.name, "%s: the call for %s, made at %v, does not come to an end", op.who, op.wanted(), op.called)
 		}
 	}
 }

@@ -7,11 +7,23 @@ import (
 	"time"
 )
 
+// Promise says which kind of promise was broken, for who counts them.
+type Promise string
+
+// The promises that are counted apart. All others are Other.
+const (
+	Exclusion  Promise = "exclusion"  // what is held together can be held together
+	Deadline   Promise = "deadline"   // a call returns when its ctx ends
+	Resolution Promise = "resolution" // every call comes to an end
+	Other      Promise = "other"
+)
+
 // Violation is a broken promise.
 type Violation struct {
-	At     time.Duration // since the beginning of the history
-	Object string        // what it is about; empty if it is about no object
-	Text   string
+	At      time.Duration // since the beginning of the history
+	Object  string        // what it is about; empty if it is about no object
+	Promise Promise
+	Text    string
 
 	step int // in the log
 }
@@ -51,12 +63,21 @@ func (h *History) Violated(object, format string, args ...any) {
 }
 
 func (h *History) violated(object, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	h.violations = append(h.violations, Violation{time.Since(h.start), object, text, len(h.log)})
-	h.add(object, "", "VIOLATION: %s", text)
+	h.breach(Other, object, format, args...)
+}
+
+func (h *History) breach(p Promise, object, format string, args ...any) {
+	v := h.found(p, object, format, args...)
+	h.violations = append(h.violations, v)
+	h.add(object, "", "VIOLATION: %s", v.Text)
 	if len(h.violations) == 1 {
 		close(h.broken)
 	}
+}
+
+// found is a violation at this moment.
+func (h *History) found(p Promise, object, format string, args ...any) Violation {
+	return Violation{time.Since(h.start), object, p, fmt.Sprintf(format, args...), len(h.log)}
 }
 
 // Broken is closed when there is a violation.
@@ -67,6 +88,15 @@ func (h *History) Violations() []Violation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.violations)
+}
+
+// Excused returns the grants that found an earlier hold's context alive although
+// the hold did not count any more: an operator, or the store by itself, had ended
+// it, and its holder had not been told yet.
+func (h *History) Excused() []Violation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.excused)
 }
 
 // How much of the log goes with a violation, and how far back it is looked for.

@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // object is what is acquired.
 type object struct {
@@ -100,20 +103,48 @@ func (o *object) judgeToken(op *Op) {
 func (o *object) judgeTogether(op *Op) {
 	permits := op.permits
 	for other := range o.holds {
+		exclusive := op.kind == Exclusive || other.kind == Exclusive
 		if !o.counts(other) {
+			if exclusive && other.hold.Context().Err() == nil && !o.h.killed[other.client] {
+				o.excuse(op, other)
+			}
 			continue
 		}
 		permits += other.permits
 		if other.token < op.token {
 			op.ahead += other.permits
 		}
-		if op.kind == Exclusive || other.kind == Exclusive {
-			o.h.violated(o.name, "%s holds %s with token %d while %s holds it (%s) with token %d and was told nothing",
-				op.who, op.wanted(), op.token, other.who, other.kind, other.token)
+		switch {
+		case !exclusive:
+		case o.h.mayEnd != "":
+			o.excuse(op, other)
+		default:
+			o.h.breach(Exclusion, o.name, "%s", together(op, other))
 		}
 	}
 	if op.kind == Permits && permits > op.limit {
-		o.h.violated(o.name, "%d permits of %s are held, after %s got %d; the limit is %d", permits, o.name, op.who, op.permits, op.limit)
+		o.h.breach(Exclusion, o.name, "%d permits of %s are held, after %s got %d; the limit is %d", permits, o.name, op.who, op.permits, op.limit)
+	}
+}
+
+func together(op, other *Op) string {
+	return fmt.Sprintf("%s holds %s with token %d while %s holds it (%s) with token %d and was told nothing",
+		op.who, op.wanted(), op.token, other.who, other.kind, other.token)
+}
+
+// excuse records a grant that an earlier hold could not be told of in time. What
+// its tokens order is still judged.
+func (o *object) excuse(op, other *Op) {
+	h := o.h
+	why := h.mayEnd
+	if why == "" {
+		why = "it was ended from outside"
+	}
+	v := h.found(Exclusion, o.name, "%s; %s", together(op, other), why)
+	h.excused = append(h.excused, v)
+	h.add(o.name, "", "excused: %s", v.Text)
+	if op.token <= other.token {
+		h.breach(Exclusion, o.name, "%s; the tokens do not order them", together(op, other))
 	}
 }
 

@@ -111,7 +111,7 @@ func (op *Op) Failed(err, ended error, overdue time.Duration) {
 
 func (op *Op) punctual(what string, overdue time.Duration) {
 	if overdue > op.h.o.Late {
-		op.h.violated(op.name, "%s: %s %s returned %v after its ctx had ended", op.who, what, op.wanted(), overdue)
+		op.h.breach(Deadline, op.name, "%s: %s %s returned %v after its ctx had ended", op.who, what, op.wanted(), overdue)
 	}
 }
 

@@ -38,7 +38,7 @@ func (op *Op) Downgraded(hold Hold) {
 	}
 	for other := range o.holds {
 		if other != op && other.kind == Exclusive && o.counts(other) {
-			h.violated(op.name, "%s got %s with token %d while %s downgraded it", other.who, other.wanted(), other.token, op.who)
+			h.breach(Exclusion, op.name, "%s got %s with token %d while %s downgraded it", other.who, other.wanted(), other.token, op.who)
 		}
 	}
 }
