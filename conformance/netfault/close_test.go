@@ -23,7 +23,7 @@ func TestCloseUnderEveryFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBackend(t)
 			before := goleak.IgnoreCurrent()
-			p, err := New(b.addr())
+			p, err := newOn(b.addr())
 			must(t, err)
 			client := dial(t, p.Addr())
 			server := b.accepted(t)

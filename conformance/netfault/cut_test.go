@@ -1,7 +1,6 @@
 package netfault
 
 import (
-	"net"
 	"sync"
 	"testing"
 )
@@ -10,7 +9,7 @@ import (
 // fails, or what was connected is reset before it carried anything.
 func refused(t testing.TB, addr string) bool {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
+	conn, err := dialOn(addr)
 	if err != nil {
 		return true
 	}
@@ -79,7 +78,7 @@ func TestDropConnections(t *testing.T) {
 	client, server := r.pair(t)
 	client2, server2 := r.pair(t)
 	r.DropConnections()
-	for _, conn := range []*net.TCPConn{client, server, client2, server2} {
+	for _, conn := range []stream{client, server, client2, server2} {
 		receiveReset(t, conn)
 	}
 	client, server = r.pair(t)

@@ -14,12 +14,16 @@ type Group struct {
 // one. After an error nothing is left open; otherwise the caller must Close the
 // group, which closes its proxies.
 func NewGroup(targets ...string) (*Group, error) {
+	return newGroup(tcp{}, targets)
+}
+
+func newGroup(network transport, targets []string) (*Group, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("netfault: a group needs at least one target")
 	}
 	g := &Group{Control: &Control{hub: new(hub)}}
 	for _, target := range targets {
-		p, err := start(g.hub, target)
+		p, err := start(g.hub, network, target)
 		if err != nil {
 			return nil, errors.Join(err, g.Close())
 		}

@@ -1,7 +1,6 @@
 package netfault
 
 import (
-	"net"
 	"slices"
 	"testing"
 
@@ -23,7 +22,7 @@ func newCluster(t testing.TB, n int) cluster {
 		c.servers = append(c.servers, b)
 		targets = append(targets, b.addr())
 	}
-	g, err := NewGroup(targets...)
+	g, err := newGroup(network, targets)
 	must(t, err)
 	t.Cleanup(func() { closeAll(t, g.Control) })
 	c.Group = g
@@ -31,7 +30,7 @@ func newCluster(t testing.TB, n int) cluster {
 }
 
 // pairs connects through every proxy.
-func (c cluster) pairs(t testing.TB) (clients, servers []*net.TCPConn) {
+func (c cluster) pairs(t testing.TB) (clients, servers []stream) {
 	t.Helper()
 	for i, addr := range c.Addrs() {
 		clients = append(clients, dial(t, addr))
@@ -105,7 +104,7 @@ func TestGroupDropNextReplyOnce(t *testing.T) {
 func TestNewGroupErrors(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for _, targets := range [][]string{nil, {"127.0.0.1:1", "nowhere"}} {
-		if g, err := NewGroup(targets...); err == nil {
+		if g, err := newGroup(network, targets); err == nil {
 			_ = g.Close()
 			t.Errorf("NewGroup(%q) succeeded", targets)
 		}

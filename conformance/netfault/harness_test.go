@@ -15,6 +15,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// network is where the tests take place: TCP, or a Memory.
+var network transport = tcp{}
+
+func init() {
+	if os.Getenv(inMemory) != "" {
+		network = new(Memory)
+	}
+}
+
+// newOn is New, on the tests' network.
+func newOn(target string) (*Proxy, error) { return start(new(hub), network, target) }
+
+// dialOn connects to addr, on the tests' network.
+func dialOn(addr string) (net.Conn, error) {
+	conn, err := network.dial(context.Background(), addr)
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.SetLinger(-1) // closing ends the stream in order
+}
+
 // patience is how long a test waits for what must happen before it reports a
 // hang. No test takes it to mean anything else.
 const patience = 20 * time.Second
@@ -28,26 +49,29 @@ func patient(t testing.TB) context.Context {
 
 // backend is a server whose connections the test plays itself.
 type backend struct {
-	*net.TCPListener
-	conns chan *net.TCPConn
+	net.Listener
+	conns chan stream
 }
 
 func newBackend(t testing.TB) *backend {
 	t.Helper()
-	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	listener, port, err := network.listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &backend{TCPListener: listener, conns: make(chan *net.TCPConn, 1024)}
+	if port != nil {
+		_ = port.Close() // of no use: the listener is not closed and opened again
+	}
+	b := &backend{Listener: listener, conns: make(chan stream, 1024)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			conn, err := b.AcceptTCP()
+			conn, err := b.Accept()
 			if err != nil {
 				return
 			}
-			b.conns <- conn
+			b.conns <- conn.(stream)
 		}
 	}()
 	t.Cleanup(func() {
@@ -64,7 +88,7 @@ func newBackend(t testing.TB) *backend {
 func (b *backend) addr() string { return b.Addr().String() }
 
 // accepted returns the next connection that reached the server.
-func (b *backend) accepted(t testing.TB) *net.TCPConn {
+func (b *backend) accepted(t testing.TB) stream {
 	t.Helper()
 	select {
 	case conn := <-b.conns:
@@ -76,18 +100,18 @@ func (b *backend) accepted(t testing.TB) *net.TCPConn {
 }
 
 // guarded makes I/O on conn fail rather than hang, and closes it after the test.
-func guarded(t testing.TB, conn net.Conn) *net.TCPConn {
+func guarded(t testing.TB, conn net.Conn) stream {
 	t.Helper()
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return conn.(*net.TCPConn)
+	return conn.(stream)
 }
 
 func newProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	p, err := New(target)
+	p, err := newOn(target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +155,9 @@ func checkSums(t testing.TB, s Stats) {
 	}
 }
 
-func dial(t testing.TB, addr string) *net.TCPConn {
+func dial(t testing.TB, addr string) stream {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
+	conn, err := dialOn(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,14 +177,14 @@ func newRig(t testing.TB) rig {
 }
 
 // pair connects through the proxy and returns both outer ends.
-func (r rig) pair(t testing.TB) (client, server *net.TCPConn) {
+func (r rig) pair(t testing.TB) (client, server stream) {
 	t.Helper()
 	client = dial(t, r.Addr())
 	return client, r.server.accepted(t)
 }
 
 // ends returns who sends in direction d and who receives.
-func ends(d Direction, client, server *net.TCPConn) (from, to *net.TCPConn) {
+func ends(d Direction, client, server stream) (from, to stream) {
 	if d == Up {
 		return client, server
 	}
@@ -211,7 +235,7 @@ func receiveReset(t testing.TB, conn net.Conn) {
 // client may be told by connect already.
 func resetAtOnce(t testing.TB, addr string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
+	conn, err := dialOn(addr)
 	switch {
 	case err == nil:
 		receiveReset(t, guarded(t, conn))
@@ -244,7 +268,7 @@ func must(t testing.TB, err error) {
 }
 
 // echoAll sends everything back until conn ends.
-func echoAll(conn *net.TCPConn) {
+func echoAll(conn stream) {
 	_, _ = io.Copy(conn, conn)
 	_ = conn.Close()
 }
@@ -252,7 +276,7 @@ func echoAll(conn *net.TCPConn) {
 // tryEcho connects to an echo server and talks to it until all is said or the
 // connection fails. What comes back has to be the beginning of what was sent.
 func tryEcho(t testing.TB, addr string) {
-	conn, err := net.Dial("tcp", addr)
+	conn, err := dialOn(addr)
 	if err != nil {
 		return
 	}

@@ -1,9 +1,6 @@
 package netfault
 
-import (
-	"context"
-	"net"
-)
+import "context"
 
 // link is one client's connection and the one to the server that it is
 // forwarded to. It ends when a FIN was passed on in each direction, when a reset
@@ -18,13 +15,13 @@ type link struct {
 	cancel context.CancelFunc
 
 	// Guarded by the hub's lock.
-	client  *net.TCPConn
-	server  *net.TCPConn // nil until connected
-	lossy   bool         // something of its streams was lost: never to be used again
-	trapped bool         // the next bytes from the server are to be lost
+	client  stream
+	server  stream // nil until connected
+	lossy   bool   // something of its streams was lost: never to be used again
+	trapped bool   // the next bytes from the server are to be lost
 }
 
-func newLink(p *Proxy, client *net.TCPConn) *link {
+func newLink(p *Proxy, client stream) *link {
 	l := &link{proxy: p, client: client}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.up = newPipe(l, Up)
@@ -56,19 +53,18 @@ func (l *link) connect() bool {
 }
 
 func (l *link) dial(target string) bool {
-	conn, err := newDialer().DialContext(l.ctx, "tcp", target)
+	server, err := l.proxy.transport.dial(l.ctx, target)
 	l.proxy.hub.Lock()
 	defer l.proxy.hub.Unlock()
 	if err != nil {
 		l.down.abort()
 		return false
 	}
-	server := conn.(*net.TCPConn)
 	if l.ctx.Err() != nil {
 		reset(server)
 		return false
 	}
-	_ = server.SetLinger(-1) // undo what newDialer may have set; fails only on a closed connection
+	_ = server.SetLinger(-1) // undo what tcp.dial may have set; fails only on a closed connection
 	l.server = server
 	l.up.dst, l.down.src = server, server
 	poke(l.up.pokePump)
@@ -82,7 +78,7 @@ func (l *link) end(byReset bool) {
 		return
 	}
 	l.cancel()
-	for _, conn := range []*net.TCPConn{l.client, l.server} {
+	for _, conn := range []stream{l.client, l.server} {
 		switch {
 		case conn == nil:
 		case byReset:
@@ -99,7 +95,7 @@ func (l *link) end(byReset bool) {
 
 // reset closes conn so that the peer gets a RST rather than a FIN. It does not
 // block.
-func reset(conn *net.TCPConn) {
+func reset(conn stream) {
 	_ = conn.SetLinger(0) // fails only if the connection is down already
 	_ = conn.Close()
 }

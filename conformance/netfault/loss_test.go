@@ -3,7 +3,6 @@ package netfault
 import (
 	"errors"
 	"io"
-	"net"
 	"syscall"
 	"testing"
 )
@@ -139,7 +138,7 @@ func TestDropReplies(t *testing.T) {
 	send(t, newServer, "ack")
 	must(t, r.Wait(patient(t), func(s Stats) bool { return s.Down.Dropped == 9 }))
 	heal(t, r.Control)
-	for _, conn := range []*net.TCPConn{client, server, newClient, newServer} {
+	for _, conn := range []stream{client, server, newClient, newServer} {
 		receiveReset(t, conn)
 	}
 }

@@ -3,7 +3,6 @@ package netfault
 import (
 	"errors"
 	"io"
-	"net"
 	"time"
 )
 
@@ -31,7 +30,7 @@ type pipe struct {
 
 	// Guarded by the hub's lock. src and dst are set once, before fill starts
 	// and before pump writes, which may use them without it.
-	src, dst *net.TCPConn
+	src, dst stream
 	queue    []item
 	size     int           // bytes in queue
 	ended    bool          // src has ended its stream, by FIN or by reset

@@ -13,13 +13,14 @@ import (
 // with the faults that its Control switches on.
 type Proxy struct {
 	*Control
-	addr    *net.TCPAddr
-	running sync.WaitGroup // every goroutine of the proxy; added to under the lock while not closed
+	transport transport
+	addr      net.Addr
+	running   sync.WaitGroup // every goroutine of the proxy; added to under the lock while not closed
 
 	// Guarded by the hub's lock.
 	target   string
-	listener *net.TCPListener // nil while refusing
-	port     io.Closer        // keeps the port while refusing; nil where that is impossible
+	listener net.Listener // nil while refusing
+	port     io.Closer    // keeps the port while refusing; nil where that is impossible
 	links    map[*link]struct{}
 	faults   faults
 	accepted int
@@ -32,23 +33,24 @@ type Proxy struct {
 // listen there yet. While it cannot be reached, connections are accepted and
 // then reset. The caller must Close the proxy.
 func New(target string) (*Proxy, error) {
-	return start(new(hub), target)
+	return start(new(hub), tcp{}, target)
 }
 
-func start(h *hub, target string) (*Proxy, error) {
+func start(h *hub, network transport, target string) (*Proxy, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
-	listener, port, err := listen()
+	listener, port, err := network.listen()
 	if err != nil {
-		return nil, fmt.Errorf("netfault: listening on a free loopback port: %w", err)
+		return nil, fmt.Errorf("netfault: listening on a free port: %w", err)
 	}
 	p := &Proxy{
-		addr:     listener.Addr().(*net.TCPAddr),
-		target:   target,
-		listener: listener,
-		port:     port,
-		links:    make(map[*link]struct{}),
+		transport: network,
+		addr:      listener.Addr(),
+		target:    target,
+		listener:  listener,
+		port:      port,
+		links:     make(map[*link]struct{}),
 	}
 	p.Control = &Control{hub: h, proxies: []*Proxy{p}}
 	p.running.Go(func() { p.accept(listener) })
@@ -86,12 +88,12 @@ func (p *Proxy) SetTarget(target string) error {
 const acceptPause = 5 * time.Millisecond
 
 // accept admits connections until the listener is closed.
-func (p *Proxy) accept(listener *net.TCPListener) {
+func (p *Proxy) accept(listener net.Listener) {
 	for {
-		client, err := listener.AcceptTCP()
+		client, err := listener.Accept()
 		switch {
 		case err == nil:
-			p.admit(listener, client)
+			p.admit(listener, client.(stream))
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -103,7 +105,7 @@ func (p *Proxy) accept(listener *net.TCPListener) {
 // admit starts to forward a connection. One that was accepted just before its
 // listener was closed came before the Cut and has to go with the others, even
 // if Heal has already been called.
-func (p *Proxy) admit(listener *net.TCPListener, client *net.TCPConn) {
+func (p *Proxy) admit(listener net.Listener, client stream) {
 	p.hub.Lock()
 	defer p.hub.Unlock()
 	if p.closed || p.faults.cut || p.listener != listener {
@@ -138,7 +140,7 @@ func (p *Proxy) listenAgain() error {
 	if p.listener != nil {
 		return nil
 	}
-	listener, err := net.ListenTCP("tcp4", p.addr)
+	listener, err := p.transport.listenAgain(p.addr)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func TestSetTarget(t *testing.T) {
 }
 
 func TestNewRejectsBadTarget(t *testing.T) {
-	if p, err := New("nowhere"); err == nil {
+	if p, err := newOn("nowhere"); err == nil {
 		_ = p.Close()
 		t.Fatal("New took a target without a port")
 	} else if !strings.Contains(err.Error(), `"nowhere"`) {

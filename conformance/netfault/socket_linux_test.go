@@ -2,7 +2,6 @@ package netfault
 
 import (
 	"errors"
-	"net"
 	"syscall"
 	"testing"
 )
@@ -12,7 +11,7 @@ func TestCutRefusesConnections(t *testing.T) {
 	r := newRig(t)
 	for range 3 {
 		r.Cut()
-		conn, err := net.Dial("tcp", r.Addr())
+		conn, err := dialOn(r.Addr())
 		if err == nil {
 			_ = conn.Close()
 		}

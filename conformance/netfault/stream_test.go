@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"io"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -65,8 +64,8 @@ func TestLargeTransfers(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var transfers, disturber sync.WaitGroup
-			for i, conn := range []*net.TCPConn{client, server} {
-				peer := []*net.TCPConn{server, client}[i]
+			for i, conn := range []stream{client, server} {
+				peer := []stream{server, client}[i]
 				transfers.Go(func() {
 					if _, err := io.CopyN(conn, newNoise(byte(i)), size); err != nil {
 						t.Error(err)
