@@ -117,7 +117,7 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		trialCtx, cancel := context.WithTimeout(ctx, r.h.Timeout)
 		t := &Trial{
 			h: r.h, ctx: trialCtx, cancel: cancel, pulse: &r.pulse,
-			namespace: fmt.Sprintf("conformance-%s/%s-%s", r.id, rule.ID, strings.ReplaceAll(c.Name, " ", "-")),
+			namespace: namespaceOf(r.id, rule, c),
 		}
 		status, detail := t.run(c.Check)
 		if status == Failed && ctx.Err() != nil {
@@ -127,4 +127,15 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		result <- CaseResult{Name: c.Name, Status: status, Detail: detail, Absent: t.vacant(), Took: time.Since(start)}
 	}()
 	return result
+}
+
+// namespaceOf names a case's namespace, in the form that driver.Namespace wants.
+func namespaceOf(run string, rule Rule, c Case) string {
+	plain := func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '-'
+	}
+	return fmt.Sprintf("conformance-%s/%s-%s", run, rule.ID, strings.Map(plain, c.Name))
 }

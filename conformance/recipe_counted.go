@@ -21,10 +21,14 @@ type wakes struct {
 }
 
 // wake is the deletion of a node that a session has waited for. To be told twice,
-// because the list that was looked at next was behind, is to be woken once.
+// because the list that was looked at next was behind, is to be woken once. A holder
+// that watches its own node may be told of its own release: that wakes nobody.
 type wake struct{ session, key string }
 
 func (n *wakes) add(s driver.Session, gone driver.Node) {
+	if gone.Session == s.ID() {
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.woken == nil {

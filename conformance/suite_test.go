@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,6 +179,39 @@ func TestNotVerified(t *testing.T) {
 			if r.Status != want || want == conformance.NotVerified && !strings.Contains(r.Detail, "the harness has no ") {
 				t.Errorf("%s: %v, %q; want %v", r.Rule.ID, r.Status, r.Detail, want)
 			}
+		}
+	})
+}
+
+// A harness may pass the namespace on to a driver's New, which checks it. Each case
+// has its own.
+func TestNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		seen := make(map[string]bool)
+		rules := conformance.Rules()
+		cases := 0
+		for i, r := range rules {
+			rules[i].Cases = slices.Clone(r.Cases)
+			for j := range r.Cases {
+				cases++
+				rules[i].Cases[j].Check = func(t *conformance.Trial) {
+					if ns, err := driver.Namespace(t.Namespace()); err != nil || ns != t.Namespace() {
+						t.Fatalf("namespace %q: %q, %v", t.Namespace(), ns, err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					seen[t.Namespace()] = true
+				}
+			}
+		}
+		for _, r := range check(t, memHarness(time.Second), rules...).Results {
+			if r.Status != conformance.Passed {
+				t.Errorf("%s: %s", r.Rule.ID, r.Detail)
+			}
+		}
+		if len(seen) != cases {
+			t.Errorf("%d namespaces for %d cases", len(seen), cases)
 		}
 	})
 }
