@@ -46,6 +46,7 @@ var layers = map[string][]string{
 	"examples":                     {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},
 	"examples/slate":               {"examples/slate/slated", "coord/driver", "coord/driver/lease"},
 	"examples/slate/slated":        {},
+	"examples/slate/slatetest":     {"examples/slate", "examples/slate/slated", "conformance", "conformance/netfault", "coord/driver"},
 }
 
 // goFile is a file of the module, parsed. Nested modules are not part of it.

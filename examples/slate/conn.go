@@ -16,7 +16,7 @@ import (
 // conn is a connection: none on the network, but a place to dial, and what
 // belongs to it.
 type conn struct {
-	host      string
+	addr      string
 	dial      dialFunc
 	namespace string
 
@@ -28,8 +28,8 @@ type conn struct {
 	sessions map[*session]struct{} // nil once closed
 }
 
-func newConn(host, namespace string, dial dialFunc) *conn {
-	c := &conn{host: host, dial: dial, namespace: namespace, sessions: map[*session]struct{}{}}
+func newConn(addr, namespace string, dial dialFunc) *conn {
+	c := &conn{addr: addr, dial: dial, namespace: namespace, sessions: map[*session]struct{}{}}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
 }

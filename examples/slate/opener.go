@@ -31,12 +31,20 @@ func init() {
 	})
 }
 
-// dialFunc makes a connection to host; ctx bounds the dialing only.
-type dialFunc func(ctx context.Context, host string) (net.Conn, error)
+// dialFunc is the type of net.Dialer.DialContext.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-func dialTCP(ctx context.Context, host string) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", host)
+// New returns a connection to the server at addr, whose network connections dial
+// makes: net.Dialer.DialContext, or what a test has in its place. dial is called
+// once for each request, concurrently; its ctx bounds the dialing only.
+// Everything is kept below namespace; the empty one is "coordkit". A namespace of
+// another form (see driver.Namespace) is an error that Is driver.ErrInvalid.
+func New(addr, namespace string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) (driver.Conn, error) {
+	namespace, err := driver.Namespace(namespace)
+	if err != nil {
+		return nil, fmt.Errorf("slate: %w", err)
+	}
+	return newConn(addr, namespace, dial), nil
 }
 
 // open does not connect: the first call tells.
@@ -44,5 +52,5 @@ func open(_ context.Context, t driver.Target) (driver.Conn, error) {
 	if len(t.Hosts) != 1 {
 		return nil, &driver.Error{Op: "open", Store: store, Kind: driver.ErrInvalid, Err: fmt.Errorf("%d hosts; slated is a single server", len(t.Hosts))}
 	}
-	return newConn(t.Hosts[0], t.Namespace, dialTCP), nil
+	return newConn(t.Hosts[0], t.Namespace, new(net.Dialer).DialContext), nil
 }

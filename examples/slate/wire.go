@@ -36,7 +36,7 @@ func (c *conn) do(ctx context.Context, o op, r slated.Request) (reply slated.Rep
 	if err != nil {
 		return reply, o.failed(nil, err)
 	}
-	tcp, err := c.dial(attempt, c.host)
+	tcp, err := c.dial(attempt, "tcp", c.addr)
 	sent := err == nil
 	if sent {
 		// Closing is what ends a read or a write under way.

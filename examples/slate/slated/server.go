@@ -28,6 +28,11 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Serve(l), nil
+}
+
+// Serve serves the connections that l accepts until Close, which closes l.
+func Serve(l net.Listener) *Server {
 	s := &Server{
 		listener: l, keys: make(map[string]KV), leases: make(map[string]*time.Timer),
 		changed: make(chan struct{}), conns: make(map[net.Conn]struct{}),
@@ -48,7 +53,7 @@ func Start() (*Server, error) {
 			s.mu.Unlock()
 		}
 	})
-	return s, nil
+	return s
 }
 
 // Addr is where clients connect, as host:port.

@@ -1,0 +1,41 @@
+package slatetest
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/examples/slate/slated"
+)
+
+// What an operator does goes to the server itself, without the driver.
+
+func (s store) expire(_ context.Context, namespace string, session driver.Session) error {
+	if r := s.server(namespace).Do(slated.Request{Op: "revoke", Lease: session.ID()}); r.Err != "" {
+		return fmt.Errorf("revoke %s: %s", session.ID(), r.Err)
+	}
+	return nil
+}
+
+func (s store) removeNode(_ context.Context, namespace string, n driver.Node) error {
+	s.server(namespace).Do(slated.Request{Op: "txn", Then: []slated.Action{{Del: n.Key}}})
+	return nil
+}
+
+func (s store) removeDir(_ context.Context, namespace, dir string) error {
+	r := s.server(namespace).Do(slated.Request{Op: "txn", Then: []slated.Action{{Get: namespace + "/" + dir + "/"}}})
+	all := slated.Request{Op: "txn"}
+	for _, kv := range r.Got[0] {
+		all.Then = append(all.Then, slated.Action{Del: kv.Key})
+	}
+	s.server(namespace).Do(all)
+	return nil
+}
+
+func (s store) plantForeign(_ context.Context, namespace, dir string) error {
+	for _, key := range []string{"readme", "a/b", "-0", "0123456789abcdef-", "0123456789abcdef-0"} {
+		put := slated.Action{Put: &slated.KV{Key: namespace + "/" + dir + "/" + key}}
+		s.server(namespace).Do(slated.Request{Op: "txn", Then: []slated.Action{put}})
+	}
+	return nil
+}
