@@ -1,9 +1,11 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +21,16 @@ type Options struct {
 	// OnResult is called with each result as soon as it is there, from one
 	// goroutine at a time. It may be nil.
 	OnResult func(Result)
+
+	// Seed is that of all random choices, to repeat what a failure has printed. 0 is
+	// another one each time.
+	Seed uint64
+
+	// Exact says that nothing is slow by itself and that waiting costs nothing, as in
+	// virtual time (package testing/synctest): random rules try many seeds, and
+	// whatever takes time or fails without a fault breaks a promise. Otherwise they
+	// run for some ten seconds.
+	Exact bool
 }
 
 // Check checks the driver of a harness against the contract, and the recipes over
@@ -64,6 +76,8 @@ func Check(ctx context.Context, h Harness, o Options) (Report, error) {
 type runner struct {
 	h     Harness
 	rules []Rule
+	seed  uint64
+	exact bool
 	id    string // makes namespaces that no other run uses
 	slots chan struct{}
 	pulse pulse
@@ -83,7 +97,7 @@ func newRunner(h Harness, o Options) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{
-		h: h, rules: o.Rules, id: strings.ToLower(rand.Text()[:8]),
+		h: h, rules: o.Rules, seed: o.Seed, exact: o.Exact, id: strings.ToLower(rand.Text()[:8]),
 		slots: make(chan struct{}, max(1, o.Parallel)), end: make(chan struct{}),
 	}
 	r.ended.Go(func() { r.pulse.run(r.end) })
@@ -116,7 +130,8 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		start := time.Now()
 		trialCtx, cancel := context.WithTimeout(ctx, r.h.Timeout)
 		t := &Trial{
-			h: r.h, ctx: trialCtx, cancel: cancel, pulse: &r.pulse,
+			h: r.h, ctx: trialCtx, cancel: cancel, pulse: &r.pulse, exact: r.exact,
+			seed:      cmp.Or(r.seed, mathrand.Uint64()|1),
 			namespace: namespaceOf(r.id, rule, c),
 		}
 		status, detail := t.run(c.Check)

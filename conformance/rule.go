@@ -37,9 +37,9 @@ type Case struct {
 	Check func(*Trial)
 }
 
-// Rules returns every rule that the suite has: those of the contract, and those
-// of the recipes over it. The caller may change the slice.
-func Rules() []Rule { return slices.Concat(DriverRules(), RecipeRules()) }
+// Rules returns every rule that the suite has: those of the contract, those of the
+// recipes over it, and the random ones. The caller may change the slice.
+func Rules() []Rule { return slices.Concat(DriverRules(), RecipeRules(), RandomRules()) }
 
 // RecipeRules returns what the recipes promise to their users, as in
 // doc/recipes.md: a driver that keeps its contract is one on which they hold.
@@ -53,6 +53,11 @@ func RecipeRules() []Rule {
 		electionRules(subject.Election),
 	)
 }
+
+// RandomRules returns the rules under which nothing in particular is done: random
+// sequences of everything that can be done, judged by all that is promised. The
+// caller may change the slice.
+func RandomRules() []Rule { return slices.Concat(programRules()) }
 
 // DriverRules returns the rules of the contract of package coord/driver, in
 // its order. The caller may change the slice.

@@ -21,6 +21,8 @@ type Trial struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	pulse     *pulse
+	seed      uint64
+	exact     bool
 
 	mu       sync.Mutex
 	status   Status
@@ -40,6 +42,13 @@ func (t *Trial) Harness() Harness { return t.h }
 
 // Namespace is the trial's own, used by nobody before.
 func (t *Trial) Namespace() string { return t.namespace }
+
+// Seed is what random choices are to be made of, so that they can be repeated.
+func (t *Trial) Seed() uint64 { return t.seed }
+
+// Exact reports whether nothing is slow by itself and waiting costs nothing, as
+// [Options].Exact says.
+func (t *Trial) Exact() bool { return t.exact }
 
 // Fatalf says that the rule is broken, and how. Only the first counts.
 func (t *Trial) Fatalf(format string, args ...any) {

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -19,6 +20,8 @@ type Options struct {
 	Workers  int           // of each client; 0 is 3
 	Recipes  []Recipe      // nil is Recipes()
 	Faults   []Fault       // of the store, beside those of the harness
+
+	Namespace string // used by nobody before; empty is one that is made of the seed
 
 	// Exact says that nothing is slow by itself, as in virtual time, so that
 	// whatever takes time or fails without a fault breaks a promise.
@@ -52,6 +55,9 @@ func (o Options) complete(h harness.Harness) Options {
 	}
 	if o.Workers == 0 {
 		o.Workers = 3
+	}
+	if o.Namespace == "" {
+		o.Namespace = fmt.Sprintf("soak/%x", o.Seed)
 	}
 	if o.Recipes == nil {
 		o.Recipes = Recipes()

@@ -115,7 +115,7 @@ func Run(ctx context.Context, h harness.Harness, o Options) (Result, error) {
 	}
 	o = o.complete(h)
 	r := &run{
-		h: h, o: o, ns: fmt.Sprintf("soak/%x", o.Seed),
+		h: h, o: o, ns: o.Namespace,
 		history: history.New(history.Options{TTL: h.TTL, Late: o.late(), Exact: o.Exact}),
 	}
 	r.result = Result{Seed: o.Seed, Faults: make(map[string]int), History: r.history}

@@ -1,0 +1,56 @@
+package conformance_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/internal/sabotage"
+)
+
+// programs runs G2 in virtual time.
+func programs(t *testing.T, h conformance.Harness, seed uint64) (res conformance.Result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h, end := closing(h)
+		defer end()
+		found, err := conformance.Check(t.Context(), h, conformance.Options{Rules: pick(t, "G2"), Exact: true, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res = found.Results[0]
+	})
+	return res
+}
+
+// A sound driver passes, with its fast paths and without.
+func TestPrograms(t *testing.T) {
+	for name, h := range map[string]conformance.Harness{
+		"fast paths":    memHarness(time.Second),
+		"no fast paths": plain(memHarness(time.Second)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if r := programs(t, h, 0); r.Status != conformance.Passed {
+				t.Errorf("%v: %s", r.Status, r.Detail)
+			}
+		})
+	}
+}
+
+// What is found is printed with its seed.
+func TestProgramsPrintTheirSeed(t *testing.T) {
+	for _, s := range sabotage.All() {
+		if s.Name != "twice-the-ttl" {
+			continue
+		}
+		r := programs(t, s.Apply(memHarness(time.Second)), 7)
+		if r.Status != conformance.Failed || !strings.Contains(r.Detail, "To repeat it: Options{Seed: ") {
+			t.Errorf("%v: %s", r.Status, r.Detail)
+		}
+		return
+	}
+	t.Error("the sabotage is not there")
+}
