@@ -102,7 +102,7 @@ func (t *Trial) granted(a *attempt, what string) *mutex.Held {
 // precedes it makes more than a guess.
 func (t *Trial) stillWaits(a *attempt, what string) {
 	if ended(a.over) {
-		t.Fatalf("%s: Lock has returned %v, %s; want it blocked", what, a.held, errorOf(a.err))
+		t.Fatalf("%s: Lock has returned %s; want it blocked", what, errorOf(a.err))
 	}
 }
 

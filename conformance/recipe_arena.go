@@ -75,7 +75,7 @@ func (a arena) fails(b *bid, want error) {
 		a.Fatalf("%s: the acquire does not return; want an error that Is %q", b.what, want)
 	}
 	if !errors.Is(b.err, want) {
-		a.Fatalf("%s: the acquire returned the error %s; want one that Is %q", b.what, errorOf(b.err), want)
+		a.Fatalf("%s: the acquire returned %s; want one that Is %q", b.what, errorOf(b.err), want)
 	}
 }
 
@@ -84,7 +84,7 @@ func (a arena) fails(b *bid, want error) {
 func (a arena) waits(bids ...*bid) {
 	for _, b := range bids {
 		if ended(b.over) {
-			a.Fatalf("%s: the acquire has returned %v, %s; want it blocked", b.what, b.hold, errorOf(b.err))
+			a.Fatalf("%s: the acquire has returned %s; want it blocked", b.what, errorOf(b.err))
 		}
 	}
 }

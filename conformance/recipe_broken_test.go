@@ -133,6 +133,7 @@ func TestRecipesThatAreBroken(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					isWellPut(t, found)
 					byRule.add(s.name, found)
 					if s.breaks != "" || narrow(found) {
 						byCase.add(s.name, found)

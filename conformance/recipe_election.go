@@ -128,7 +128,7 @@ func (t poll) elected(s *campaign, what string) subject.Leadership {
 // stillStands wants a Campaign not to have returned.
 func (t poll) stillStands(s *campaign, what string) {
 	if ended(s.over) {
-		t.Fatalf("%s: Campaign has returned %v, %s; want it blocked", what, s.l, errorOf(s.err))
+		t.Fatalf("%s: Campaign has returned %s; want it blocked", what, errorOf(s.err))
 	}
 }
 

@@ -79,7 +79,7 @@ func closeRemoves(t *Trial) {
 		t.Sees(m)
 		took := t.timed(func() { t.closeSession(s) })
 		if err := s.Err(); !ended(s.Done()) || !errors.Is(err, driver.ErrClosed) {
-			t.Fatalf("after Close Done is closed: %v, and Err is %s; want ErrClosed", ended(s.Done()), errorOf(err))
+			t.Fatalf("after Close Done is closed: %v, and Err returns %s; want ErrClosed", ended(s.Done()), errorOf(err))
 		}
 		// Had they waited for the lease to run out, they would stay longer: it was
 		// renewed no more than a third or so of its time ago. What Close took counts,
@@ -125,7 +125,7 @@ func closeBounded(t *Trial) {
 		t.Fatalf("Close returned nil although the store could not be asked")
 	}
 	if lost := s.Err(); !ended(s.Done()) || !errors.Is(lost, driver.ErrClosed) {
-		t.Fatalf("after Close Done is closed: %v, and Err is %s; want ErrClosed", ended(s.Done()), errorOf(lost))
+		t.Fatalf("after Close Done is closed: %v, and Err returns %s; want ErrClosed", ended(s.Done()), errorOf(lost))
 	}
 }
 

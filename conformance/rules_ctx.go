@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -180,9 +179,7 @@ func (t *Trial) stays(s driver.Session, d time.Duration) {
 	case <-s.Done():
 	case <-t.ctx.Done():
 	}
-	if err := s.Err(); err != nil || ended(s.Done()) {
-		t.Fatalf("the session ended: %v", err)
-	}
+	t.isAlive(s)
 }
 
 // outlives checks that after its opening ctx has ended the session lives on,
@@ -237,12 +234,4 @@ func nodeOutlives(t *Trial) {
 	}
 	cancel()
 	t.outlives(s, n)
-}
-
-// errorOf describes an error for messages, also none.
-func errorOf(err error) string {
-	if err == nil {
-		return "no error"
-	}
-	return fmt.Sprintf("%q", err)
 }

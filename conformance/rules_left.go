@@ -50,7 +50,7 @@ func callsAfterClose(t *Trial) {
 	t.closeConn(c)
 	t.closeConn(c)
 	if err := s.Err(); err == nil || !ended(s.Done()) {
-		t.Fatalf("after Conn.Close a session's Done is closed: %v, and Err is %s", ended(s.Done()), errorOf(err))
+		t.Fatalf("after Conn.Close a session's Done is closed: %v, and Err returns %s", ended(s.Done()), errorOf(err))
 	}
 	_, open := c.OpenSession(t.ctx, t.h.TTL)
 	_, list := c.List(t.ctx, dir)

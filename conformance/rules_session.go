@@ -76,8 +76,8 @@ func (t *Trial) doneBeforeGone(s driver.Session, n driver.Node) {
 		// The process stood still and Done's timer is as late as ours: the
 		// clock, which Err asks, decides.
 	default:
-		t.Fatalf("a third client sees the session's node gone after %v, and Done is still open (Err: %v)",
-			time.Since(start).Round(time.Millisecond), s.Err())
+		t.Fatalf("a third client sees the session's node gone after %v, and Done is still open (Err returns %s)",
+			time.Since(start).Round(time.Millisecond), errorOf(s.Err()))
 	}
 }
 
@@ -169,7 +169,7 @@ func (t *Trial) staysLost(s driver.Session, n driver.Node) {
 	id := s.ID()
 	t.Throughout(t.h.TTL*3/2, func() error {
 		if !ended(s.Done()) || s.Err() == nil || s.ID() != id {
-			t.Fatalf("a lost session came back: Done closed %v, Err %v, ID %q (it was %q)", ended(s.Done()), s.Err(), s.ID(), id)
+			t.Fatalf("a lost session came back: Done is closed: %v, Err returns %s, ID %q (it was %q)", ended(s.Done()), errorOf(s.Err()), s.ID(), id)
 		}
 		_, create := s.Create(t.ctx, dir, "1", nil)
 		_, list := s.List(t.ctx, dir)
@@ -188,10 +188,15 @@ func (t *Trial) staysLost(s driver.Session, n driver.Node) {
 
 // alive checks that a session, which had reason to be renewed, is in order.
 func (t *Trial) alive(s driver.Session, n driver.Node) {
-	if err := s.Err(); err != nil || ended(s.Done()) {
-		t.Fatalf("the session ended: %v", err)
-	}
+	t.isAlive(s)
 	t.Sees(n)
+}
+
+// isAlive wants a session not to have ended.
+func (t *Trial) isAlive(s driver.Session) {
+	if err := s.Err(); err != nil || ended(s.Done()) {
+		t.Fatalf("the session has ended: Done is closed: %v, and Err returns %s", ended(s.Done()), errorOf(err))
+	}
 }
 
 func survives(t *Trial) {
@@ -238,6 +243,6 @@ func noticesExpiry(t *Trial) {
 		t.Fatalf("Done is still open a TTL (%v) after the store ended the session", t.h.TTL)
 	}
 	if err := s.Err(); !errors.Is(err, driver.ErrSessionLost) {
-		t.Fatalf("Err is %s after the store ended the session; want ErrSessionLost", errorOf(err))
+		t.Fatalf("Err returns %s after the store ended the session; want ErrSessionLost", errorOf(err))
 	}
 }

@@ -96,7 +96,7 @@ func updatesData(t *Trial) {
 	t.Eventually(t.patience(), t.is(before, ""))
 	t.Eventually(t.patience(), t.is(after, ""))
 	if m, err := b.Update(t.ctx, n, []byte("by the first Node")); err != nil || !m.Same(n) {
-		t.Fatalf("Update with the Node that Create returned: %s, %s", show(m), errorOf(err))
+		t.Fatalf("Update with the Node that Create returned gave %s and %s; want the node and nil", show(m), errorOf(err))
 	}
 }
 

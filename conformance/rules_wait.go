@@ -78,7 +78,7 @@ func (t *Trial) returnsNil(w *waiting, n driver.Node, after string) {
 		t.Fatalf("WaitDelete of %s has not returned %v after %s", show(n), t.patience(), after)
 	}
 	if w.err != nil {
-		t.Fatalf("WaitDelete of %s returned %v after %s", show(n), w.err, after)
+		t.Fatalf("WaitDelete of %s returned %q after %s; want nil", show(n), w.err, after)
 	}
 }
 
@@ -338,6 +338,6 @@ func namesakeUnseen(t *Trial) {
 	}
 	t.mustLive(waiter)
 	if w.err != nil && !driver.Transient(w.err) {
-		t.Fatalf("WaitDelete of %s returned %v after it was deleted and another took its slot", show(n), w.err)
+		t.Fatalf("WaitDelete of %s returned %q after it was deleted and another took its slot; want nil", show(n), w.err)
 	}
 }

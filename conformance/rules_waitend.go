@@ -137,7 +137,7 @@ func (t *Trial) comesToEnd(s driver.Session, w *waiting, n driver.Node) {
 		}
 		t.mustLive(s)
 		if !driver.Transient(w.err) {
-			t.Fatalf("WaitDelete over a broken connection returned %v; want nil or an error that says to try again", w.err)
+			t.Fatalf("WaitDelete over a broken connection returned %q; want nil or an error that says to try again", w.err)
 		}
 		t.pause()
 		w = t.wait(s, n)

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -38,8 +39,21 @@ func TestSabotage(t *testing.T) {
 	report.Show(t, "which broken driver each case catches", caught.table(t))
 }
 
+// badlyPut is what a value that was not thought of looks like in a report.
+var badlyPut = regexp.MustCompile(`%!.|<nil>|0xc[0-9a-f]{9}|: : |returned the error nil`)
+
+// isWellPut wants no such value in a report.
+func isWellPut(t *testing.T, found conformance.Report) {
+	for _, r := range found.Results {
+		if text := badlyPut.FindString(r.Detail); text != "" {
+			t.Errorf("the report of %s says %q:\n%s", r.Rule.ID, text, r.Detail)
+		}
+	}
+}
+
 // checkSabotage wants the report to fail the rule that is broken, and no other.
 func checkSabotage(t *testing.T, s sabotage.Sabotage, found conformance.Report) {
+	isWellPut(t, found)
 	holds := true
 	for _, r := range found.Results {
 		switch {
