@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	mathrand "math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,13 @@ type Options struct {
 	// whatever takes time or fails without a fault breaks a promise. Otherwise they
 	// run for some ten seconds.
 	Exact bool
+
+	// Crash is where the results so far are printed if the process ends in the
+	// middle of the run, as it does when a goroutine of the driver's panics. Nil is
+	// standard error for Run and RunWith; Check prints nothing then. For the time of
+	// the run it takes a second process of the same program, and GODEBUG is set so that
+	// the trace of a panic names the case in its goroutine's labels.
+	Crash *os.File
 }
 
 // Check checks the driver of a harness against the contract, and the recipes over
@@ -46,6 +54,11 @@ func Check(ctx context.Context, h Harness, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer r.stop()
+	if o.Crash != nil {
+		if r.notes, err = newCrashNotes(r.h, r.rules, o.Crash); err != nil {
+			return Report{}, fmt.Errorf("conformance: starting the process that Options.Crash asks for: %w", err)
+		}
+	}
 	report := Report{Harness: r.h.Name, Results: make([]Result, len(r.rules))}
 	var running sync.WaitGroup
 	var reporting sync.Mutex
@@ -81,6 +94,7 @@ type runner struct {
 	id    string // makes namespaces that no other run uses
 	slots chan struct{}
 	pulse pulse
+	notes *crashNotes
 	end   chan struct{}
 	ended sync.WaitGroup
 }
@@ -108,14 +122,19 @@ func newRunner(h Harness, o Options) (*runner, error) {
 func (r *runner) stop() {
 	close(r.end)
 	r.ended.Wait()
+	r.notes.over()
 }
 
 // start begins a case, or lets it wait for its turn, and returns where its
 // result will be.
 func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult {
 	result := make(chan CaseResult, 1)
+	end := func(res CaseResult) {
+		r.notes.ended(rule, res)
+		result <- res
+	}
 	if why := missing(r.h, c.Needs); why != "" {
-		result <- CaseResult{Name: c.Name, Status: NotVerified, Detail: why}
+		end(CaseResult{Name: c.Name, Status: NotVerified, Detail: why})
 		return result
 	}
 	stopped := CaseResult{Name: c.Name, Status: NotVerified, Detail: "the run was stopped before the case had ended"}
@@ -123,10 +142,11 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		select { // if both are ready the case is begun and finds its ctx ended
 		case r.slots <- struct{}{}:
 		case <-ctx.Done():
-			result <- stopped
+			end(stopped)
 			return
 		}
 		defer func() { <-r.slots }()
+		r.notes.began(rule, c)
 		start := time.Now()
 		trialCtx, cancel := context.WithTimeout(ctx, r.h.Timeout)
 		t := &Trial{
@@ -136,10 +156,10 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		}
 		status, detail := t.run(c.Check)
 		if status == Failed && ctx.Err() != nil {
-			result <- stopped // it may have failed for that only
+			end(stopped) // it may have failed for that only
 			return
 		}
-		result <- CaseResult{Name: c.Name, Status: status, Detail: detail, Absent: t.vacant(), Took: time.Since(start)}
+		end(CaseResult{Name: c.Name, Status: status, Detail: detail, Absent: t.vacant(), Took: time.Since(start)})
 	}()
 	return result
 }

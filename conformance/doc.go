@@ -34,6 +34,11 @@
 // the clock. A driver that hangs does not hang the suite: the case is given up
 // and the goroutines that stand still are shown.
 //
+// A panic of the driver's in a goroutine of the suite fails the case. One in a
+// goroutine that the driver has started ends the process. The trace then has the
+// name of the case in its labels, and a report of what was known, with the cases
+// that were under way, is printed behind it by a second process (Options.Crash).
+//
 // Upper bounds in milliseconds, such as that of B1, are extended by what this
 // process itself was late in the meantime, so a busy machine is not taken for a
 // slow driver.

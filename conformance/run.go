@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,12 @@ func RunWith(t *testing.T, h Harness, o Options) Report {
 		t.Fatal(err)
 	}
 	defer r.stop()
+	if o.Crash == nil {
+		o.Crash = os.Stderr
+	}
+	if r.notes, err = newCrashNotes(r.h, r.rules, o.Crash); err != nil {
+		t.Logf("if the driver ends the process there will be no report: %v", err)
+	}
 	results := make([]*Result, len(r.rules))
 	var reporting sync.Mutex
 	t.Run(r.h.Name, func(t *testing.T) {

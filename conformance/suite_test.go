@@ -22,10 +22,26 @@ import (
 // at what Run prints and how it fails.
 const child = "CONFORMANCE_TEST_CHILD"
 
+// children are such suites, by the value of that variable.
+var children = map[string]func(*testing.T){"run": runChild, "crash": crashChild, "crash of Check": crashCheckChild}
+
+// runAs runs the test binary as a child, and returns what it prints. The child fails.
+func runAs(t *testing.T, name string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.parallel=8") // each waits for a result
+	cmd.Env = append(os.Environ(), child+"="+name)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("a suite that is to fail ended with %v:\n%s", err, out)
+	}
+	return string(out)
+}
+
 func TestMain(m *testing.M) {
-	if os.Getenv(child) != "" {
+	if run := children[os.Getenv(child)]; run != nil {
 		all := func(string, string) (bool, error) { return true, nil }
-		testing.Main(all, []testing.InternalTest{{Name: "TestChild", F: runChild}}, nil, nil) // exits
+		testing.Main(all, []testing.InternalTest{{Name: "TestChild", F: run}}, nil, nil) // exits
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -266,13 +282,7 @@ func runChild(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v")
-	cmd.Env = append(os.Environ(), child+"=1")
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		t.Fatalf("a suite with a broken rule ended with %v:\n%s", err, out)
-	}
+	out := runAs(t, "run")
 	for _, want := range []string{
 		"--- PASS: TestChild/mem/C5/slot_used_again",
 		"--- FAIL: TestChild/mem/X1/only",
@@ -286,9 +296,12 @@ func TestRun(t *testing.T) {
 		"conformance NOT VERIFIED",
 		"mem: 5 rules: 1 passed, 2 FAILED, 1 NOT VERIFIED, 1 waived",
 	} {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			t.Errorf("Run does not print %q:\n%s", want, out)
 		}
+	}
+	if strings.Contains(out, "the process ended") {
+		t.Errorf("Run that came to its end prints that it did not:\n%s", out)
 	}
 }
 
