@@ -13,7 +13,7 @@ TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
 MICRO   := bench/results/micro.txt
 
-.PHONY: demo test check soak servers bench bench-short bench-micro fmt
+.PHONY: demo test check soak mutants servers bench bench-short bench-micro fmt
 
 ## demo: several workers contend for one lock, on the embedded store
 demo:
@@ -45,6 +45,13 @@ check:
 	$(TOOL) staticcheck ./...
 	$(GO) test -race $(LOCAL)
 	cd bench && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test -race $(BENCH_LOCAL)
+	cd internal/tools && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test ./...
+
+## mutants: changes the embedded store, the toy driver, the waiting line and the recipes one
+## place at a time, and prints how many of the changes the conformance suite finds by itself;
+## MUTATE=drivers/mem for one package
+mutants:
+	cd internal/tools && $(GO) run ./mutate -packages='$(MUTATE)'
 
 ## soak: the fault trials and hammers, again and again
 soak: servers

@@ -1,0 +1,58 @@
+package conformance_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/internal/sabotage"
+	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
+)
+
+// Every rule holds in virtual time on the reference driver, and the recipes' rules also
+// where its sessions have the optional interfaces and capabilities of another store.
+func TestVirtual(t *testing.T) {
+	on := func(change func(conformance.Harness) conformance.Harness) func() conformance.Harness {
+		return func() conformance.Harness { return change(memHarness(time.Second)) }
+	}
+	same := func(h conformance.Harness) conformance.Harness { return h }
+	likeEtcd := driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch
+	likeZooKeeper := driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWaitAhead | driver.CapFirst | driver.CapWatch
+	drivertest.Virtual(t,
+		drivertest.Variant{Name: "driver", Rules: conformance.DriverRules(), Open: on(same)},
+		drivertest.Variant{Name: "recipes", Rules: conformance.RecipeRules(), Open: on(same)},
+		drivertest.Variant{Name: "plain", Rules: conformance.RecipeRules(), Open: on(withoutFastPaths)},
+		drivertest.Variant{Name: "like etcd", Rules: conformance.RecipeRules(), Open: on(func(h conformance.Harness) conformance.Harness {
+			return withCaps(h, likeEtcd)
+		})},
+		drivertest.Variant{Name: "like ZooKeeper", Rules: conformance.RecipeRules(), Open: on(func(h conformance.Harness) conformance.Harness {
+			return withCaps(sabotage.Names(h), likeZooKeeper)
+		})},
+	)
+}
+
+// withCaps has connections declare the capabilities.
+func withCaps(h conformance.Harness, caps driver.Caps) conformance.Harness {
+	open, openLink := h.Open, h.OpenLink
+	h.Open = func(ctx context.Context, namespace string) (driver.Conn, error) {
+		c, err := open(ctx, namespace)
+		return capsConn{c, caps}, err
+	}
+	h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
+		c, l, err := openLink(ctx, namespace)
+		return capsConn{c, caps}, l, err
+	}
+	return h
+}
+
+type capsConn struct {
+	driver.Conn
+	caps driver.Caps
+}
+
+func (c capsConn) Caps() driver.Caps { return c.caps }
+
+// Unwrap lets it be watched all the same.
+func (c capsConn) Unwrap() any { return c.Conn }

@@ -1,0 +1,71 @@
+package drivertest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"testing/synctest"
+
+	"github.com/coordkit/coordkit/conformance"
+)
+
+// Variant is a harness whose store lives in this process, so that the suite can check
+// it in virtual time.
+type Variant struct {
+	Name  string
+	Rules []conformance.Rule
+	Open  func() conformance.Harness // is called within the bubble
+}
+
+// MutantVariable is the environment variable that makes Virtual stop at the first rule
+// that fails. Mutation testing sets it to the number of the mutant.
+const MutantVariable = "COORDKIT_MUTANT"
+
+// Virtual checks the rules of each variant in virtual time, as a subtest of the variant's
+// name, and wants all of them to pass.
+//
+// If the environment has MutantVariable, the process exits as soon as the first variant is
+// decided: with status 1 at the first rule that fails, which it prints, or else with
+// status 0. It does not wait for goroutines that are left behind: to find them is the
+// matter of the rules.
+func Virtual(t *testing.T, variants ...Variant) {
+	t.Helper()
+	for _, v := range variants {
+		t.Run(v.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := conformance.Options{Rules: v.Rules}
+				mutant := os.Getenv(MutantVariable) != ""
+				if mutant {
+					o = conformance.Options{Rules: eachCase(v.Rules), OnResult: exitIfFailed}
+				}
+				found, err := conformance.Check(t.Context(), v.Open(), o)
+				Must(t, err)
+				if mutant {
+					os.Exit(0)
+				}
+				for _, r := range found.Results {
+					if r.Status != conformance.Passed {
+						t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
+					}
+				}
+			})
+		})
+	}
+}
+
+// eachCase makes a rule of each case, so that a result does not wait for other cases.
+func eachCase(rules []conformance.Rule) (single []conformance.Rule) {
+	for _, r := range rules {
+		for _, c := range r.Cases {
+			single = append(single, conformance.Rule{ID: r.ID, Text: r.Text, Cases: []conformance.Case{c}})
+		}
+	}
+	return single
+}
+
+func exitIfFailed(r conformance.Result) {
+	if r.Status == conformance.Failed {
+		fmt.Printf("FAILED %s: %s\n", r.Rule.ID, r.Detail)
+		os.Exit(1)
+	}
+}
