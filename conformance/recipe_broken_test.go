@@ -100,21 +100,6 @@ func (c slowConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Se
 
 type slowSession struct{ driver.Session }
 
-// The rules of the recipes hold on a driver without fast paths.
-func TestRecipesWithoutFastPaths(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		found, err := conformance.Check(t.Context(), withoutFastPaths(memHarness(time.Second)), conformance.Options{Rules: conformance.RecipeRules()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range found.Results {
-			if r.Status != conformance.Passed {
-				t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
-			}
-		}
-	})
-}
-
 // Each broken recipe fails the rule that it breaks. Which ones a broken driver
 // fails is not for the driver's author to mend, so it is shown and not asserted;
 // but there is no rule that nothing fails, and where recipes can be broken no

@@ -14,22 +14,27 @@ import (
 // Every rule holds in virtual time on the reference driver, and the recipes' rules also
 // where its sessions have the optional interfaces and capabilities of another store.
 func TestVirtual(t *testing.T) {
-	on := func(change func(conformance.Harness) conformance.Harness) func() conformance.Harness {
-		return func() conformance.Harness { return change(memHarness(time.Second)) }
+	type change func(conformance.Harness) conformance.Harness
+	on := func(change change) func(*testing.T) conformance.Harness {
+		return func(*testing.T) conformance.Harness { return change(memHarness(time.Second)) }
+	}
+	as := func(caps driver.Caps) change {
+		return func(h conformance.Harness) conformance.Harness { return withCaps(h, caps) }
 	}
 	same := func(h conformance.Harness) conformance.Harness { return h }
-	likeEtcd := driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch
-	likeZooKeeper := driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWaitAhead | driver.CapFirst | driver.CapWatch
+	etcd := as(driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch)
+	zk := as(driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWaitAhead | driver.CapFirst | driver.CapWatch)
+	zkNames := func(h conformance.Harness) conformance.Harness { return zk(sabotage.Names(h)) }
+	_, calls := drivertest.Random(conformance.DriverRules())
+	programs, recipes := drivertest.Random(conformance.RecipeRules())
 	drivertest.Virtual(t,
-		drivertest.Variant{Name: "driver", Rules: conformance.DriverRules(), Open: on(same)},
-		drivertest.Variant{Name: "recipes", Rules: conformance.RecipeRules(), Open: on(same)},
-		drivertest.Variant{Name: "plain", Rules: conformance.RecipeRules(), Open: on(withoutFastPaths)},
-		drivertest.Variant{Name: "like etcd", Rules: conformance.RecipeRules(), Open: on(func(h conformance.Harness) conformance.Harness {
-			return withCaps(h, likeEtcd)
-		})},
-		drivertest.Variant{Name: "like ZooKeeper", Rules: conformance.RecipeRules(), Open: on(func(h conformance.Harness) conformance.Harness {
-			return withCaps(sabotage.Names(h), likeZooKeeper)
-		})},
+		drivertest.Variant{Name: "driver", Rules: calls, Open: on(same)},
+		drivertest.Variant{Name: "recipes", Rules: recipes, Open: on(same)},
+		drivertest.Variant{Name: "plain", Rules: recipes, Open: on(withoutFastPaths)},
+		drivertest.Variant{Name: "like etcd", Rules: recipes, Open: on(etcd)},
+		drivertest.Variant{Name: "like ZooKeeper", Rules: recipes, Open: on(zkNames)},
+		drivertest.Variant{Name: "programs", Rules: programs, Open: on(same)},
+		drivertest.Variant{Name: "programs like ZooKeeper", Rules: programs, Open: on(zkNames)},
 	)
 }
 

@@ -2,12 +2,12 @@ package slate_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/examples/slate/slated"
 	"github.com/coordkit/coordkit/examples/slate/slatetest"
+	"github.com/coordkit/coordkit/internal/drivertest"
 )
 
 // The driver keeps every rule, and every rule is verified.
@@ -34,19 +34,18 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// The same in virtual time.
-func TestConformanceInVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		harness, stop := slatetest.Memory(time.Second)
-		defer stop()
-		report, err := conformance.Check(t.Context(), harness, conformance.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range report.Results {
-			if r.Status != conformance.Passed {
-				t.Errorf("%s %v: %s", r.Rule.ID, r.Status, r.Detail)
-			}
-		}
-	})
+// The same in virtual time, on servers inside the process.
+func TestVirtual(t *testing.T) {
+	open := func(t *testing.T) conformance.Harness {
+		h, stop := slatetest.Memory(time.Second)
+		t.Cleanup(stop)
+		return h
+	}
+	_, calls := drivertest.Random(conformance.DriverRules())
+	programs, recipes := drivertest.Random(conformance.RecipeRules())
+	drivertest.Virtual(t,
+		drivertest.Variant{Name: "driver", Rules: calls, Open: open},
+		drivertest.Variant{Name: "recipes", Rules: recipes, Open: open},
+		drivertest.Variant{Name: "programs", Rules: programs, Open: open},
+	)
 }

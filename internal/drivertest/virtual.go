@@ -14,7 +14,7 @@ import (
 type Variant struct {
 	Name  string
 	Rules []conformance.Rule
-	Open  func() conformance.Harness // is called within the bubble
+	Open  func(*testing.T) conformance.Harness // is called within the bubble, with its t
 }
 
 // MutantVariable is the environment variable that makes Virtual stop at the first rule
@@ -33,12 +33,12 @@ func Virtual(t *testing.T, variants ...Variant) {
 	for _, v := range variants {
 		t.Run(v.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := conformance.Options{Rules: v.Rules}
+				o := conformance.Options{Rules: v.Rules, Exact: true, Seed: 1}
 				mutant := os.Getenv(MutantVariable) != ""
 				if mutant {
-					o = conformance.Options{Rules: eachCase(v.Rules), OnResult: exitIfFailed}
+					o.Rules, o.OnResult = eachCase(v.Rules), exitIfFailed
 				}
-				found, err := conformance.Check(t.Context(), v.Open(), o)
+				found, err := conformance.Check(t.Context(), v.Open(t), o)
 				Must(t, err)
 				if mutant {
 					os.Exit(0)
@@ -51,6 +51,19 @@ func Virtual(t *testing.T, variants ...Variant) {
 			})
 		})
 	}
+}
+
+// Random divides rules into those that make random calls, which take long, and the
+// others.
+func Random(rules []conformance.Rule) (random, listed []conformance.Rule) {
+	for _, r := range rules {
+		if r.ID[0] == 'G' {
+			random = append(random, r)
+		} else {
+			listed = append(listed, r)
+		}
+	}
+	return random, listed
 }
 
 // eachCase makes a rule of each case, so that a result does not wait for other cases.

@@ -7,6 +7,8 @@
 //	go run ./mutate                              # in internal/tools: all packages
 //	go run ./mutate -packages drivers/mem        # only those whose path has that prefix
 //	go run ./mutate -run 17 -v                   # one mutant, with what the suite prints
+//	go run ./mutate -survivors /tmp              # writes the survivors to /tmp/survivors-….txt
+//	go run ./mutate -again /tmp/survivors-….txt  # runs only those, and prints no table
 //
 // Each package is rewritten once with all its mutants in it, each behind a test of an
 // environment variable. The rewritten files reach the compiler as an overlay, so the tree
@@ -38,6 +40,7 @@ func main() {
 	root := flag.String("root", "../..", "the directory of the module whose packages are mutated")
 	flag.StringVar(&o.packages, "packages", "", "mutate only packages whose path below the module begins with this")
 	flag.IntVar(&o.only, "run", 0, "run only the mutant with this number")
+	flag.StringVar(&o.again, "again", "", "run only the mutants that this file of survivors names")
 	flag.BoolVar(&o.verbose, "v", false, "print what the suite prints")
 	flag.BoolVar(&o.list, "list", false, "list the mutants and run nothing")
 	flag.IntVar(&o.processes, "processes", 2, "how many mutants run at a time")
@@ -59,10 +62,10 @@ func main() {
 
 // options are the flags.
 type options struct {
-	root, packages, survivors, equivalents string
-	only, processes                        int
-	patience                               time.Duration // with what takes longer than the original
-	verbose, list                          bool
+	root, packages, survivors, again, equivalents string
+	only, processes                               int
+	patience                                      time.Duration // with what takes longer than the original
+	verbose, list                                 bool
 }
 
 // target is a package that is mutated.
@@ -80,10 +83,13 @@ type suite struct {
 }
 
 var suites = []suite{
-	{"conformance", []string{"driver", "recipes"}, []target{
+	{"conformance", []string{"driver", "recipes", "programs"}, []target{
 		{"drivers/mem", 95},
 	}},
-	{"conformance", []string{"recipes", "plain", "like etcd", "like ZooKeeper"}, []target{
+	{"examples/slate", []string{"driver", "recipes", "programs"}, []target{
+		{"examples/slate", 95},
+	}},
+	{"conformance", []string{"recipes", "plain", "like etcd", "like ZooKeeper", "programs", "programs like ZooKeeper"}, []target{
 		{"internal/queue", 90},
 		{"recipes/election", 90},
 		{"recipes/mutex", 90},
@@ -111,7 +117,7 @@ func mutate(ctx context.Context, w io.Writer, o options, suites []suite) error {
 		}
 		rows = append(rows, more...)
 	}
-	if o.list || o.only != 0 {
+	if o.list || o.only != 0 || o.again != "" {
 		return nil
 	}
 	return report(w, rows, known)

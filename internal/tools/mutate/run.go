@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,6 +75,12 @@ func (s suite) run(ctx context.Context, o options, known *equivalents) ([]row, e
 	if o.only != 0 {
 		return nil, s.single(ctx, o, b, src)
 	}
+	mutants := src.mutants
+	if o.again != "" {
+		if mutants, err = named(mutants, o.again); err != nil {
+			return nil, err
+		}
+	}
 	todo := make(chan *mutant)
 	var workers sync.WaitGroup
 	for range o.processes {
@@ -84,10 +91,10 @@ func (s suite) run(ctx context.Context, o options, known *equivalents) ([]row, e
 		})
 	}
 	start := time.Now()
-	for i, m := range src.mutants {
+	for i, m := range mutants {
 		todo <- m
 		if i%100 == 99 {
-			fmt.Fprintf(os.Stderr, "%d of %d mutants in %v\n", i+1, len(src.mutants), time.Since(start).Round(time.Second))
+			fmt.Fprintf(os.Stderr, "%d of %d mutants in %v\n", i+1, len(mutants), time.Since(start).Round(time.Second))
 		}
 	}
 	close(todo)
@@ -95,7 +102,25 @@ func (s suite) run(ctx context.Context, o options, known *equivalents) ([]row, e
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return s.rows(o, src.mutants, known)
+	if o.again != "" {
+		for _, m := range mutants {
+			fmt.Printf("%s:%d [%d] %v %s\n\t%s\n", m.file, m.line, m.id, m.outcome.kind, m.outcome.detail, m.name())
+		}
+	}
+	return s.rows(o, mutants, known)
+}
+
+// named returns the mutants that a file of survivors names.
+func named(mutants []*mutant, file string) ([]*mutant, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	in := make(map[string]bool)
+	for line := range strings.Lines(string(text)) {
+		in[strings.TrimSpace(line)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return !in[m.name()] }), nil
 }
 
 // build compiles the suite with the mutants in it.
