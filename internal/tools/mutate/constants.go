@@ -44,8 +44,11 @@ func (r *rewriter) constant(e ast.Expr, parent ast.Node) {
 			}
 		case !literal || name != "time.Duration" || tv.Value.ExactString() != "0":
 			delta := step(e, parent)
-			if delta == "-1" && tv.Value.ExactString() == "0" && strings.HasPrefix(name, "uint") {
+			if unsigned := strings.HasPrefix(name, "uint"); delta == "-1" && tv.Value.ExactString() == "0" && unsigned {
 				return
+			}
+			if _, exact := constant.Uint64Val(constant.BinaryOp(tv.Value, token.ADD, constant.MakeInt64(1))); !exact && constant.Sign(tv.Value) > 0 {
+				return // it is the greatest that there is
 			}
 			r.call(e, "mutantOther["+name+"]", delta, r.line(e)+delta)
 		}

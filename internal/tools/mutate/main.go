@@ -45,7 +45,7 @@ func main() {
 	flag.BoolVar(&o.list, "list", false, "list the mutants and run nothing")
 	flag.IntVar(&o.processes, "processes", 2, "how many mutants run at a time")
 	flag.StringVar(&o.survivors, "survivors", "", "also write the survivors of each package to a file in this directory")
-	flag.DurationVar(&o.patience, "patience", 5*time.Second, "how much processor time a mutant gets beyond ten times the original's")
+	flag.DurationVar(&o.patience, "patience", 2*time.Second, "how much processor time a mutant gets beyond five times the original's")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -40,8 +40,8 @@ func (k kind) killed() bool { return k >= failed }
 // binary is a suite, compiled with the mutants of its targets in it.
 type binary struct {
 	path    string
-	reached map[string]map[int]bool // by variant
-	longest time.Duration           // the processor time of the slowest variant
+	reached map[string]map[int]bool  // by variant
+	used    map[string]time.Duration // processor time of the original, by variant
 }
 
 // run runs the suite on all mutants of its targets.
@@ -141,7 +141,7 @@ func (s suite) build(ctx context.Context, o options, dir string, src *source) (*
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		return nil, err
 	}
-	b := &binary{path: filepath.Join(dir, "suite.test"), reached: make(map[string]map[int]bool)}
+	b := &binary{path: filepath.Join(dir, "suite.test"), reached: make(map[string]map[int]bool), used: make(map[string]time.Duration)}
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", file, "-o", b.path, "./"+s.test)
 	cmd.Dir = o.root
 	cmd.Env = append(os.Environ(), "GOWORK=off")
@@ -166,7 +166,7 @@ func (s suite) sound(ctx context.Context, b *binary, dir string, src *source) er
 			if err != nil {
 				return fmt.Errorf("the suite fails without a mutant: %w\n%s", err, out)
 			}
-			b.longest = max(b.longest, used)
+			b.used[v] = max(b.used[v], used)
 			text, err := os.ReadFile(log)
 			if err != nil {
 				return err
@@ -176,7 +176,7 @@ func (s suite) sound(ctx context.Context, b *binary, dir string, src *source) er
 				b.reached[v][n] = true
 			}
 		}
-		fmt.Fprintf(os.Stderr, "%s, %s: reaches %d of %d mutants\n", s.test, v, len(b.reached[v]), len(src.mutants))
+		fmt.Fprintf(os.Stderr, "%s, %s: reaches %d of %d mutants, %v\n", s.test, v, len(b.reached[v]), len(src.mutants), b.used[v].Round(time.Millisecond))
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (s suite) try(ctx context.Context, o options, b *binary, id int) outcome {
 		if !b.reached[v][id] {
 			continue
 		}
-		out, _, err := b.process(ctx, v, id, o.patience+10*b.longest)
+		out, _, err := b.process(ctx, v, id, o.patience+5*b.used[v])
 		if end := judge(out, err); end.kind.killed() {
 			end.variant = v
 			return end
@@ -206,7 +206,7 @@ func (s suite) single(ctx context.Context, o options, b *binary, src *source) er
 		}
 		fmt.Printf("%s:%d %s\n", m.file, m.line, m.name())
 		for _, v := range s.variants {
-			out, used, err := b.process(ctx, v, m.id, o.patience+10*b.longest)
+			out, used, err := b.process(ctx, v, m.id, o.patience+5*b.used[v])
 			fmt.Printf("%s: %v, reached: %v, %v\n", v, judge(out, err), b.reached[v][m.id], used.Round(time.Millisecond))
 			if o.verbose {
 				fmt.Println(out)
