@@ -215,12 +215,10 @@ func (st *Store) update(r update) (driver.Node, error) {
 	if n == nil {
 		return driver.Node{}, errNoNode
 	}
-	if r.by == n.owner { // who numbers its attempts
-		if r.attempt < n.updated {
-			return n.Node, nil // a later one has overtaken it, and stays
-		}
-		n.updated = r.attempt
+	if r.attempt < n.updated {
+		return n.Node, nil // a later one has overtaken it, and stays
 	}
+	n.updated = r.attempt
 	st.seq++
 	n.Version, n.Data = st.seq, r.data
 	n.dir.changed()

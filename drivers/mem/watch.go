@@ -55,7 +55,6 @@ func (st *Store) watch(r watching) (int, error) {
 	for i, n := range r.nodes {
 		found := st.find(exact{place{r.namespace, n.Dir}, n.Key, n.Token})
 		if found == nil {
-			w.ended = true
 			return i, nil
 		}
 		w.hooks[i] = hook{watch: w, node: found}

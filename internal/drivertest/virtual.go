@@ -26,8 +26,8 @@ const MutantVariable = "COORDKIT_MUTANT"
 //
 // If the environment has MutantVariable, the process exits as soon as the first variant is
 // decided: with status 1 at the first rule that fails, which it prints, or else with
-// status 0. It does not wait for goroutines that are left behind: to find them is the
-// matter of the rules.
+// status 0, or 3 if a rule could not be verified, which it prints too. It does not wait for
+// goroutines that are left behind: to find them is the matter of the rules.
 func Virtual(t *testing.T, variants ...Variant) {
 	t.Helper()
 	for _, v := range variants {
@@ -41,7 +41,7 @@ func Virtual(t *testing.T, variants ...Variant) {
 				found, err := conformance.Check(t.Context(), v.Open(t), o)
 				Must(t, err)
 				if mutant {
-					os.Exit(0)
+					os.Exit(unverified(found))
 				}
 				for _, r := range found.Results {
 					if r.Status != conformance.Passed {
@@ -74,6 +74,17 @@ func eachCase(rules []conformance.Rule) (single []conformance.Rule) {
 		}
 	}
 	return single
+}
+
+// unverified returns the status for a run in which nothing failed.
+func unverified(found conformance.Report) (status int) {
+	for _, r := range found.Results {
+		if r.Status == conformance.NotVerified {
+			fmt.Printf("NOT VERIFIED %s: %s\n", r.Rule.ID, r.Detail)
+			status = 3
+		}
+	}
+	return status
 }
 
 func exitIfFailed(r conformance.Result) {

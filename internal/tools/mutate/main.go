@@ -70,8 +70,9 @@ type options struct {
 
 // target is a package that is mutated.
 type target struct {
-	path string // below the module
-	goal int    // the least share that has to be killed, in percent
+	path  string   // below the module
+	goal  int      // the least share that has to be killed, in percent
+	aside []string // files that are counted apart and have no goal
 }
 
 // suite is a test binary that runs the conformance suite in virtual time on one store,
@@ -84,17 +85,19 @@ type suite struct {
 
 var suites = []suite{
 	{"conformance", []string{"driver", "recipes", "programs"}, []target{
-		{"drivers/mem", 95},
+		// What breaks the link, acts as an operator and reads URLs is for tests and
+		// programs: to the suite it is a part of the harness.
+		{"drivers/mem", 95, []string{"link.go", "fault.go", "hold.go", "operator.go", "opener.go"}},
 	}},
 	{"examples/slate", []string{"driver", "recipes", "programs"}, []target{
-		{"examples/slate", 95},
+		{"examples/slate", 95, []string{"opener.go"}},
 	}},
 	{"conformance", []string{"recipes", "plain", "like etcd", "like ZooKeeper", "programs", "programs like ZooKeeper"}, []target{
-		{"internal/queue", 90},
-		{"recipes/election", 90},
-		{"recipes/mutex", 90},
-		{"recipes/rwlock", 90},
-		{"recipes/semaphore", 90},
+		{"internal/queue", 90, nil},
+		{"recipes/election", 90, nil},
+		{"recipes/mutex", 90, nil},
+		{"recipes/rwlock", 90, nil},
+		{"recipes/semaphore", 90, nil},
 	}},
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // sampleSuite checks the sample in testdata.
-var sampleSuite = suite{"check", []string{"sums", "the rest"}, []target{{"p", 80}}}
+var sampleSuite = suite{"check", []string{"sums", "the rest"}, []target{{"p", 80, nil}}}
 
 func TestSample(t *testing.T) {
 	root, err := filepath.Abs("testdata/sample")
@@ -64,9 +64,8 @@ func TestSample(t *testing.T) {
 		t.Errorf("there is another mutant %s", name)
 	}
 	r := rows[0]
-	if r.equivalent != 2 || r.killed() != 12 || r.survive != 1 || r.notReach != 0 || len(r.errs) != 0 {
-		t.Errorf("%d equivalent, %d killed, %d survive, %d of them not reached, errors %v; want 2, 12, 1, 0 and none",
-			r.equivalent, r.killed(), r.survive, r.notReach, r.errs)
+	if r.equivalent != 2 || r.killed() != 12 || r.survive != 1 || len(r.errs) != 0 {
+		t.Errorf("%d equivalent, %d killed, %d survive, errors %v; want 2, 12, 1 and none", r.equivalent, r.killed(), r.survive, r.errs)
 	}
 	var out strings.Builder
 	if err := report(&out, rows, known); err != nil {
@@ -95,7 +94,7 @@ func TestWrongEquivalents(t *testing.T) {
 		known, err := readEquivalents(wrong)
 		if err == nil {
 			m := &mutant{pkg: "p", fn: "(*Stack).Push", source: "errFull", change: "returned as nil", outcome: outcome{kind: failed}}
-			r := row{target: target{path: "p"}}
+			r := row{name: "p", path: "p"}
 			r.add(m, known)
 			err = report(new(strings.Builder), []row{r}, known)
 		}

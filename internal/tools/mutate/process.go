@@ -67,6 +67,11 @@ func judge(out string, err error) outcome {
 	case !errors.As(err, &exit):
 		return outcome{kind: hung, detail: err.Error()}
 	}
+	if exit.ExitCode() == 3 {
+		_, rule, _ := strings.Cut(out, "NOT VERIFIED ")
+		rule, _, _ = strings.Cut(rule, "\n")
+		return outcome{kind: unverified, detail: rule}
+	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return outcome{kind: hung, detail: status.Signal().String()}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,27 +14,39 @@ import (
 
 // row is what became of the mutants of a package.
 type row struct {
-	target
-	first                         string // the variant that is tried first
-	mutants                       []*mutant
-	byFirst, byRule, crash, hung  int
-	equivalent, survive, notReach int
-	errs                          []error
+	name                string
+	path                string
+	goal                int
+	mutants             []*mutant
+	count               map[kind]int // of those that are not equivalent
+	byVariant           map[string]int
+	variants            []string
+	equivalent, survive int
+	errs                []error
 }
 
 // rows counts the mutants of each target.
 func (s suite) rows(o options, mutants []*mutant, known *equivalents) (rows []row, err error) {
 	for _, t := range s.targets {
-		r := row{target: t, first: s.variants[0]}
+		main := row{name: t.path, path: t.path, goal: t.goal, variants: s.variants}
+		aside := row{name: t.path + " aside", path: t.path, variants: s.variants}
 		for _, m := range mutants {
-			if m.pkg == t.path {
-				r.add(m, known)
+			switch {
+			case m.pkg != t.path:
+			case slices.Contains(t.aside, path.Base(m.file)):
+				aside.add(m, known)
+			default:
+				main.add(m, known)
 			}
 		}
-		rows = append(rows, r)
+		rows = append(rows, main)
+		if len(aside.mutants) > 0 {
+			rows = append(rows, aside)
+		}
 		if o.survivors != "" {
 			name := "survivors-" + strings.ReplaceAll(t.path, "/", "-") + ".txt"
-			if err := os.WriteFile(filepath.Join(o.survivors, name), []byte(r.survivors()), 0o600); err != nil {
+			text := main.survivors() + "\n" + aside.survivors()
+			if err := os.WriteFile(filepath.Join(o.survivors, name), []byte(text), 0o600); err != nil {
 				return nil, err
 			}
 		}
@@ -42,36 +55,29 @@ func (s suite) rows(o options, mutants []*mutant, known *equivalents) (rows []ro
 }
 
 func (r *row) add(m *mutant, known *equivalents) {
-	_, equivalent := known.reason[m.name()]
-	if equivalent {
-		known.met[m.name()] = true
-		if m.outcome.kind.killed() {
-			r.errs = append(r.errs, fmt.Errorf("is listed as equivalent and was killed (%s): %s", m.outcome.detail, m.name()))
-		}
+	if r.count == nil {
+		r.count, r.byVariant = make(map[kind]int), make(map[string]int)
 	}
 	r.mutants = append(r.mutants, m)
-	switch k := m.outcome.kind; {
-	case equivalent:
+	killed := m.outcome.kind.killed()
+	_, m.equivalent = known.reason[m.name()]
+	if m.equivalent {
+		known.met[m.name()] = true
 		r.equivalent++
-	case k == survived:
-		r.survive++
-	case k == notReached:
-		r.survive++
-		r.notReach++
-	case k == failed:
-		r.byRule++
-	case k == crashed:
-		r.crash++
-	case k == hung:
-		r.hung++
+		if killed {
+			r.errs = append(r.errs, fmt.Errorf("is listed as equivalent and was killed (%s): %s", m.outcome.detail, m.name()))
+		}
+		return
 	}
-	if m.outcome.kind.killed() && m.outcome.variant == r.first && !equivalent {
-		r.byFirst++
+	r.count[m.outcome.kind]++
+	if killed {
+		r.byVariant[m.outcome.variant]++
+	} else {
+		r.survive++
 	}
-	m.equivalent = equivalent
 }
 
-func (r *row) killed() int { return r.byRule + r.crash + r.hung }
+func (r *row) killed() int { return r.count[failed] + r.count[crashed] + r.count[hung] }
 
 // percent is the share of the mutants that are killed of those that count.
 func (r *row) percent() float64 {
@@ -81,14 +87,18 @@ func (r *row) percent() float64 {
 // survivors lists the mutants that count and were not killed.
 func (r *row) survivors() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d mutants survive\n", r.path, r.survive, r.killed()+r.survive)
+	fmt.Fprintf(&b, "%s: %d of %d mutants survive; killed", r.name, r.survive, r.killed()+r.survive)
+	for _, v := range r.variants {
+		fmt.Fprintf(&b, ", %q: %d", v, r.byVariant[v])
+	}
+	fmt.Fprintln(&b)
 	for _, m := range r.mutants {
 		if !m.outcome.kind.killed() && !m.equivalent {
-			mark := ""
-			if m.outcome.kind == notReached {
-				mark = "  [not reached]"
+			note := ""
+			if m.outcome.kind != survived {
+				note = fmt.Sprintf("  %v %s", m.outcome.kind, m.outcome.detail)
 			}
-			fmt.Fprintf(&b, "%s:%d [%d]%s\n\t%s\n", m.file, m.line, m.id, mark, m.name())
+			fmt.Fprintf(&b, "%s:%d [%d]%s\n\t%s\n", m.file, m.line, m.id, note, m.name())
 		}
 	}
 	return b.String()
@@ -102,12 +112,16 @@ func report(w io.Writer, rows []row, known *equivalents) error {
 		errs = append(errs, r.errs...)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "package\tmutants\tequivalent\tkilled\tby a rule\tcrashed\thung\tsurvived\tof them not reached\tshare\tgoal\t")
+	fmt.Fprintln(t, "package\tmutants\tequivalent\tkilled\tby a rule\tcrashed\thung\tsurvive\tnot verified\tnot reached\tshare\tgoal\t")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f %%\t%d %%\t\n", r.path, len(r.mutants), r.equivalent,
-			r.killed(), r.byRule, r.crash, r.hung, r.survive, r.notReach, r.percent(), r.goal)
+		goal := ""
+		if r.goal > 0 {
+			goal = fmt.Sprintf("%d %%", r.goal)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.1f %%\t%s\t\n", r.name, len(r.mutants), r.equivalent,
+			r.killed(), r.count[failed], r.count[crashed], r.count[hung], r.survive, r.count[unverified], r.count[notReached], r.percent(), goal)
 		if r.percent() < float64(r.goal) {
-			errs = append(errs, fmt.Errorf("%s: the suite kills %.1f %% of the mutants; want %d %%", r.path, r.percent(), r.goal))
+			errs = append(errs, fmt.Errorf("%s: the suite kills %.1f %% of the mutants; want %d %%", r.name, r.percent(), r.goal))
 		}
 	}
 	if err := t.Flush(); err != nil {

@@ -26,13 +26,14 @@ type kind int
 const (
 	survived   kind = iota
 	notReached      // no variant executes what is changed
+	unverified      // no rule fails, but one that the original keeps cannot be verified
 	failed          // a rule
 	crashed         // a panic, a deadlock or what else the runtime ends a program for
 	hung            // it used far more time or memory than the original, or none at all
 )
 
 func (k kind) String() string {
-	return [...]string{"survived", "not reached", "rule failed", "crashed", "hung"}[k]
+	return [...]string{"survived", "not reached", "not verified", "rule failed", "crashed", "hung"}[k]
 }
 
 func (k kind) killed() bool { return k >= failed }
@@ -189,11 +190,14 @@ func (s suite) try(ctx context.Context, o options, b *binary, id int) outcome {
 			continue
 		}
 		out, _, err := b.process(ctx, v, id, o.patience+5*b.used[v])
-		if end := judge(out, err); end.kind.killed() {
+		end := judge(out, err)
+		if end.kind.killed() {
 			end.variant = v
 			return end
 		}
-		result.kind = survived
+		if result.kind != unverified {
+			result = end
+		}
 	}
 	return result
 }
