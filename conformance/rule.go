@@ -66,6 +66,7 @@ func DriverRules() []Rule {
 		ctxRules(),
 		sessionRules(),
 		closeRules(),
+		openingRules(),
 		createRules(),
 		slotRules(),
 		dataRules(),

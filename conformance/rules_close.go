@@ -16,11 +16,11 @@ func closeRules() []Rule {
 		{
 			ID:   "S5",
 			Text: "Close is prompt, idempotent and bounded by its ctx, and removes the nodes at once.",
-			Cases: []Case{
+			Cases: append([]Case{
 				{Name: "nodes", Check: closeRemoves},
 				{Name: "again", Check: closeAgain},
 				{Name: "frozen both", Needs: NeedLink, Check: closeBounded},
-			},
+			}, closeAgainCases()...),
 		},
 		{
 			ID:   "S6",
@@ -43,7 +43,8 @@ func closeRules() []Rule {
 			Text: "TTL says what was granted; what cannot be granted is ErrInvalid, naming the range.",
 			Cases: []Case{
 				{Name: "as asked for", Check: grantsWhatIsAsked},
-				{Name: "nodes live that long", Needs: NeedLink, Check: livesForTTL},
+				{Name: "nodes live that long", Needs: NeedLink, Check: func(t *Trial) { livesForTTL(t, t.SessionOn) }},
+				{Name: fraction, Needs: NeedLink, Check: func(t *Trial) { livesForTTL(t, t.fractional) }},
 				{Name: "zero and negative", Check: func(t *Trial) { t.refuses(0, -time.Second) }},
 				{Name: "out of range", Needs: NeedBadTTL, Check: func(t *Trial) { t.refuses(t.h.BadTTL...) }},
 			},
@@ -176,14 +177,14 @@ func grantsWhatIsAsked(t *Trial) {
 // livesForTTL freezes the link as soon as there is a node. The lease was granted
 // on a request that was sent after the clock was read, so until TTL has passed
 // from then on the node must be seen.
-func livesForTTL(t *Trial) {
+func livesForTTL(t *Trial, open func(driver.Conn) driver.Session) {
 	c, l := t.OpenLink()
 	start := time.Now()
-	s := t.SessionOn(c)
+	s := open(c)
 	n := t.Create(s, dir, "0")
 	t.Sees(n)
 	l.Freeze(netfault.Both)
-	if t.comes(t.h.Expiry, t.absent(n)) {
+	if t.comes(t.expiryOf(s), t.absent(n)) {
 		if lived := time.Since(start); lived < s.TTL() {
 			t.Fatalf("TTL says %v, but the node of a session opened %v ago is gone", s.TTL(), lived)
 		}

@@ -28,7 +28,7 @@ func errorRules() []Rule {
 		{
 			ID:    "E3",
 			Text:  "An attempt that the store does not answer is given up within the TTL, with ErrUncertain or ErrUnavailable, although its ctx lives.",
-			Cases: attemptCases(),
+			Cases: append(attemptCases(), connAttemptCases()...),
 		},
 	}
 }

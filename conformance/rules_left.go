@@ -19,6 +19,7 @@ func leftoverRules() []Rule {
 			Cases: []Case{
 				{Name: "calls after Close", Check: callsAfterClose},
 				{Name: "waits", Check: closeEndsWaits},
+				{Name: "calls under way", Needs: NeedLink, Check: closeEndsCalls},
 				{Name: "nodes", Check: closeLeavesNoNode},
 				leavesCount("keys", func(r Residue) int { return r.Keys }),
 				leavesCount("sessions", func(r Residue) int { return r.Sessions }),
@@ -74,14 +75,46 @@ func closeEndsWaits(t *Trial) {
 	}
 }
 
-func closeLeavesNoNode(t *Trial) {
-	c := t.Open()
-	n, m := t.Create(t.SessionOn(c), dir, "0"), t.Create(t.SessionOn(c), dir, "0")
-	t.Sees(n)
-	t.Sees(m)
+// closeEndsCalls closes a connection while calls wait for an answer that does not come.
+func closeEndsCalls(t *Trial) {
+	c, l := t.OpenLink()
+	ms := without(t.methods(c, t.SessionOn(c)), "WaitDelete", "WaitAny")
+	l.Freeze(netfault.Both)
+	var calling []<-chan struct{}
+	for _, m := range ms {
+		calling = append(calling, t.Go(func() {
+			if err := m.call(t.ctx); err != nil && !isOver(err) && !driver.Transient(err) {
+				t.Fatalf("%s, when its connection was closed, returned %q; want ErrClosed", m.name, err)
+			}
+		}))
+	}
+	t.sleep(t.h.TTL / 16) // for the requests to be on their way
 	t.closeConn(c)
-	t.Eventually(t.h.Expiry, t.absent(n))
-	t.Eventually(t.h.Expiry, t.absent(m))
+	for i, done := range calling {
+		if !t.within(time.Second, done) {
+			t.Fatalf("%s has not returned a second after Conn.Close", ms[i].name)
+		}
+	}
+}
+
+// closeLeavesNoNode closes a connection with two sessions over a link that works: their
+// nodes go sooner than the leases could run out (see S5).
+func closeLeavesNoNode(t *Trial) {
+	const tries = 3
+	for range tries {
+		c := t.Open()
+		n, m := t.Create(t.SessionOn(c), dir, "0"), t.Create(t.SessionOn(c), other, "0")
+		t.Sees(n)
+		t.Sees(m)
+		took := t.timed(func() { t.closeConn(c) })
+		left := max(t.h.TTL/2-took, t.lateness())
+		if t.comes(left, t.absent(n)) && t.comes(left, t.absent(m)) {
+			return
+		}
+		t.Eventually(t.h.Expiry, t.absent(n))
+		t.Eventually(t.h.Expiry, t.absent(m))
+	}
+	t.Fatalf("Conn.Close over a link that works left the nodes of its sessions for half a TTL (%v) and more, %d times in a row", t.h.TTL/2, tries)
 }
 
 // busy makes use of all of a connection: sessions, one of them closed, nodes,

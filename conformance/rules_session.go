@@ -22,6 +22,9 @@ func sessionRules() []Rule {
 					})
 				}},
 				Case{Name: "opened by a late reply then frozen", Needs: NeedLink, Check: doneFirstAfterSlowOpening},
+				Case{Name: "calls answered then frozen", Needs: NeedLink, Check: doneFirstAfterCalls},
+				Case{Name: fraction, Needs: NeedLink, Check: doneFirstOfFraction},
+				Case{Name: "with a margin", Needs: NeedLink, Check: doneWithMargin},
 				Case{Name: "two times to live", Needs: NeedLink, Check: doneFirstOfEach},
 				Case{Name: "closed over a link frozen down", Needs: NeedLink, Check: doneFirstAtClose},
 				Case{Name: "connection closed", Check: doneFirstAtConnClose},
@@ -33,13 +36,22 @@ func sessionRules() []Rule {
 			Cases: []Case{
 				{Name: "link healed", Needs: NeedLink, Check: staysLostAfterHeal},
 				{Name: "ended by the store", Needs: NeedExpire, Check: staysLostAfterExpiry},
+				{Name: "calls under way", Needs: NeedLink, Check: staysLostUnderWay},
 			},
 		},
 		{
 			ID:   "S3",
 			Text: "A session whose link works, or fails for much less than the TTL, stays alive.",
-			Cases: append(perDirection(survivesFreezes),
+			Cases: append(perDirection(func(t *Trial, fault func(Link)) {
+				c, l := t.OpenLink()
+				t.survivesFreezes(t.SessionOn(c), l, t.h.TTL, fault)
+			}),
+				Case{Name: fraction, Needs: NeedLink, Check: func(t *Trial) {
+					c, l := t.OpenLink()
+					t.survivesFreezes(t.fractional(c), l, t.fractionalTTL(), func(l Link) { l.Freeze(netfault.Both) })
+				}},
 				Case{Name: "link works", Check: survives},
+				Case{Name: "calls all the time", Check: survivesCalls},
 				Case{Name: "connections reset", Needs: NeedLink, Check: survivesResets},
 			),
 		},
@@ -67,7 +79,7 @@ func doneFirst(t *Trial, fault func(Link)) {
 // Done to be closed then. That the node goes at all is for S6.
 func (t *Trial) doneBeforeGone(s driver.Session, n driver.Node) {
 	start := time.Now()
-	if !t.comes(t.h.Expiry, t.absent(n)) {
+	if !t.comes(t.expiryOf(s), t.absent(n)) {
 		return
 	}
 	switch {
@@ -209,17 +221,17 @@ func survives(t *Trial) {
 }
 
 // survivesFreezes stops the link for a quarter of the TTL, again and again.
-func survivesFreezes(t *Trial, fault func(Link)) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+// If less than the TTL asked for was granted, TTL says so.
+func (t *Trial) survivesFreezes(s driver.Session, l Link, asked time.Duration, fault func(Link)) {
+	ttl := min(asked, s.TTL())
 	n := t.Create(s, dir, "0")
 	for range 4 {
-		t.stays(s, t.h.TTL/2)
+		t.stays(s, ttl/2)
 		fault(l)
-		t.stays(s, t.h.TTL/4)
+		t.stays(s, ttl/4)
 		t.heal(l)
 	}
-	t.stays(s, t.h.TTL)
+	t.stays(s, ttl)
 	t.alive(s, n)
 }
 

@@ -21,6 +21,7 @@
 //	S6  When a session ends, every one of its nodes vanishes.
 //	S7  TTL says what was granted; what cannot be granted is ErrInvalid, naming the range.
 //	S8  Sessions are independent: the end of one does not touch another.
+//	S9  An OpenSession that failed leaves no session for longer than its TTL.
 //	C1  Create makes one node that others see once it is acknowledged.
 //	C2  Create is idempotent per (session, dir, id), also after a lost reply.
 //	C3  A node belongs to one session: another session's node is never taken for one's own.

@@ -22,14 +22,17 @@ type Conn interface {
 	// the last renewal, and starts renewing it. ctx bounds the opening only
 	// (B2). A ttl that the store cannot grant is an error that Is ErrInvalid
 	// and names the range (S7). After an error no session is left in the
-	// store for longer than ttl.
+	// store for longer than ttl (S9). If the store does not answer, the error
+	// Is ErrUncertain or ErrUnavailable, after 20 seconds or a TTL at the most
+	// (E3).
 	OpenSession(ctx context.Context, ttl time.Duration) (Session, error)
 
 	// List returns the nodes of dir in the order of Seq, for observers that
 	// have no session. It contains every node whose Create was acknowledged
 	// to anybody before List was called and that is not gone (L5). See
-	// Session.List for the rest. The caller must not change the slice or what
-	// it holds.
+	// Session.List for the rest. If the store does not answer, the error Is
+	// ErrUncertain or ErrUnavailable, after 20 seconds at the most (E3). The
+	// caller must not change the slice or what it holds.
 	List(ctx context.Context, dir string) ([]Node, error)
 
 	// Caps says which optional interfaces the connection and its sessions
@@ -64,7 +67,8 @@ type Session interface {
 	// that it is over (an end of the store's own making cannot be told
 	// before, see S4), and at the latest when a local monotonic clock can no
 	// longer prove the lease, counted from the sending of the last
-	// acknowledged renewal (S1). It is never reopened (S2).
+	// acknowledged renewal, less a margin of a fiftieth of the TTL or more
+	// (S1). It is never reopened (S2).
 	Done() <-chan struct{}
 
 	// Err is nil while the lease can be proved, and afterwards says why the
@@ -125,9 +129,11 @@ type Session interface {
 
 	// Close ends the session and removes its nodes from the store at once
 	// (S5). On a link that works it takes less than a second. Done is closed
-	// before the store is asked. It is idempotent. When
-	// ctx ends first, or the store cannot be reached, the error says so and
-	// the store removes the nodes when the TTL has passed.
+	// before the store is asked. It is idempotent: nil says that the session is
+	// gone. When ctx ends first, or the store cannot be reached, the error says
+	// so and the store removes the nodes when the TTL has passed. Close may be
+	// called again then, and asks the store again. Close of a lost session asks
+	// the store too, which may still have it.
 	Close(ctx context.Context) error
 }
 

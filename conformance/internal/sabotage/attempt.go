@@ -56,6 +56,26 @@ func attemptSabotages() []Sabotage {
 			}
 		}),
 		{
+			Name: "patient-open-session", Breaks: "E3",
+			Doc: "OpenSession waits for a silent store for as long as its ctx lives.",
+			Apply: eachConn(func(c *conn) {
+				c.open = func(ctx context.Context, ttl time.Duration) (s driver.Session, err error) {
+					err = c.patiently(ctx, func() error { s, err = c.Conn.OpenSession(ctx, ttl); return err })
+					return s, err
+				}
+			}),
+		},
+		{
+			Name: "patient-conn-list", Breaks: "E3",
+			Doc: "Conn.List waits for a silent store for as long as its ctx lives.",
+			Apply: eachConn(func(c *conn) {
+				c.list = func(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+					err = c.patiently(ctx, func() error { nodes, err = c.Conn.List(ctx, dir); return err })
+					return nodes, err
+				}
+			}),
+		},
+		{
 			Name: "attempts-deadline-for-the-callers", Breaks: "E3",
 			Doc: "The end of an attempt shows as its own context.DeadlineExceeded, which passes for the end of the caller's ctx.",
 			Apply: eachSession(func(s *session) {
@@ -96,5 +116,17 @@ func (s *session) patiently(ctx context.Context, call func() error) error {
 		return &driver.Error{Op: "call", Kind: driver.ErrUncertain, Err: driver.ContextError(ctx)}
 	case <-s.Session.Done():
 		return s.Session.Err()
+	}
+}
+
+// patiently makes a call that, if the link is broken and stays so, ends with its ctx
+// only, or with the connection.
+func (c *conn) patiently(ctx context.Context, call func() error) error {
+	for {
+		err := call()
+		if !driver.Transient(err) || ctx.Err() != nil || !c.broken.Load() {
+			return err
+		}
+		rest(ctx.Done(), moment)
 	}
 }

@@ -184,32 +184,8 @@ func endSabotages() []Sabotage {
 		},
 		{
 			Name: "one-missed-renewal", Breaks: "S3",
-			Doc: "The first renewal without an answer ends the session: a new leader at every hiccup.",
-			Apply: eachSession(func(s *session) {
-				e := newEnding()
-				see := func() {
-					if err := s.Session.Err(); err != nil {
-						e.end(err)
-					}
-				}
-				s.show(e, see)
-				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-					if err := s.Err(); err != nil {
-						return driver.Node{}, err
-					}
-					return s.Session.Create(ctx, dir, id, data)
-				}
-				s.follow(see)
-				go func() { // ends with the sound session, which ends with its connection
-					for !over(s.Session.Done()) {
-						if !answers(s, s.TTL()/5) && !over(s.Session.Done()) {
-							e.end(&driver.Error{Op: "keepalive", Kind: driver.ErrSessionLost})
-							return
-						}
-						rest(s.Session.Done(), s.TTL()/20)
-					}
-				}()
-			}),
+			Doc:   "The first renewal without an answer ends the session: a new leader at every hiccup.",
+			Apply: eachSession(missOneRenewal),
 		},
 		{
 			Name: "reset-ends-the-session", Breaks: "S3",
@@ -254,4 +230,31 @@ func endSabotages() []Sabotage {
 			}),
 		},
 	}
+}
+
+// missOneRenewal ends a session when the store does not answer for a fifth of the TTL.
+func missOneRenewal(s *session) {
+	e := newEnding()
+	see := func() {
+		if err := s.Session.Err(); err != nil {
+			e.end(err)
+		}
+	}
+	s.show(e, see)
+	s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+		if err := s.Err(); err != nil {
+			return driver.Node{}, err
+		}
+		return s.Session.Create(ctx, dir, id, data)
+	}
+	s.follow(see)
+	go func() { // ends with the sound session, which ends with its connection
+		for !over(s.Session.Done()) {
+			if !answers(s, s.TTL()/5) && !over(s.Session.Done()) {
+				e.end(&driver.Error{Op: "keepalive", Kind: driver.ErrSessionLost})
+				return
+			}
+			rest(s.Session.Done(), s.TTL()/20)
+		}
+	}()
 }

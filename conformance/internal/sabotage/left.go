@@ -3,10 +3,12 @@ package sabotage
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -56,6 +58,48 @@ func leftoverSabotages() []Sabotage {
 					return err
 				}
 			}),
+		},
+		{
+			Name: "calls-left", Breaks: "N1",
+			Doc: "Conn.Close does not end the calls under way.",
+			Apply: eachSession(func(s *session) {
+				var closed atomic.Bool
+				s.close = func(ctx context.Context) error {
+					closed.Store(true)
+					return s.Session.Close(ctx)
+				}
+				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					nodes, err := s.Session.List(ctx, dir)
+					if errors.Is(err, driver.ErrClosed) && !closed.Load() {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return nodes, err
+				}
+			}),
+		},
+		{
+			Name: "nodes-left-by-the-connection", Breaks: "N1",
+			Doc: "Conn.Close stops renewing and lets the leases run out.",
+			Apply: func(h conformance.Harness) conformance.Harness {
+				sound := h.OpenLink
+				h.Open = func(ctx context.Context, namespace string) (driver.Conn, error) {
+					in, l, err := sound(ctx, namespace)
+					if err != nil {
+						return nil, err
+					}
+					if l, ok := l.(io.Closer); ok {
+						context.AfterFunc(ctx, func() { _ = l.Close() })
+					}
+					c := &conn{Conn: in}
+					c.close = func() error {
+						l.Cut()
+						return in.Close()
+					}
+					return c, nil
+				}
+				return h
+			},
 		},
 		{
 			Name: "close-waits-for-the-store", Breaks: "N1",

@@ -31,6 +31,9 @@ func All() []Sabotage {
 	return slices.Concat(
 		ctxSabotages(),
 		endSabotages(),
+		leaseSabotages(),
+		closeAgainSabotages(),
+		openingSabotages(),
 		closeSabotages(),
 		createSabotages(),
 		slotSabotages(),
