@@ -60,7 +60,8 @@ type Harness struct {
 	// it. One of two proxies can, by freezing the one that the driver talks
 	// to: after an attempt without an answer it turns to the other. So can an
 	// interceptor in the store's client, where the driver cannot tell a request
-	// that the interceptor keeps from one that is on its way.
+	// that the interceptor keeps from one that is on its way. It keeps a copy, as
+	// what is on its way has been encoded.
 	Hold func(l Link) (release func())
 
 	// Expire ends the session in the store at once, as the store itself would

@@ -120,8 +120,12 @@ func (c *conn) ask(ctx context.Context, cancel func(), o op, method string, req,
 const sameMoment = 50 * time.Millisecond
 
 // isOver reports whether err says that the call was ended, and nothing of the
-// server's.
+// server's. An interceptor may say so by the error of the ctx itself.
 func isOver(err error) bool {
+	switch status.FromContextError(err).Code() {
+	case codes.Canceled, codes.DeadlineExceeded:
+		return true
+	}
 	code := status.Code(err)
 	return code == codes.Canceled || code == codes.DeadlineExceeded
 }

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -88,6 +89,24 @@ func TestAnswerAtTheLimit(t *testing.T) {
 	o := op{name: "create", key: "k", write: true, limit: 50 * time.Millisecond, life: f.conn.ctx}
 	_, err = f.conn.txn(within(t), o, &pb.TxnRequest{})
 	wantIs(t, err, rpctypes.ErrLeaseNotFound)
+}
+
+// An interceptor may return the error of its ctx as it is. That of an attempt is not the
+// caller's.
+func TestLimitIsNotTheCallersEnd(t *testing.T) {
+	f := start(t)
+	_, err := f.conn.List(within(t), "d") // by then there is a connection
+	must(t, err)
+	f.tap.intercept(func(c call) error {
+		<-c.ctx.Done()
+		return c.ctx.Err()
+	})
+	o := op{name: "create", key: "k", write: true, limit: 50 * time.Millisecond, life: f.conn.ctx}
+	_, err = f.conn.txn(within(t), o, &pb.TxnRequest{})
+	wantIs(t, err, driver.ErrUncertain)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the caller's ctx lives, and the error is %v", err)
+	}
 }
 
 // aheadOf is a ctx whose deadline has passed, which it does not know yet.

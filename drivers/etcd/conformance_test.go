@@ -18,6 +18,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -191,6 +192,7 @@ func (l *gatedLink) intercept(ctx context.Context, method string, req, reply any
 	if name := path.Base(method); next != nil && (name == "Txn" || name == "DeleteRange") {
 		l.next = nil
 		answer := reflect.New(reflect.TypeOf(reply).Elem()).Interface() // the sender's own is not to be touched any more
+		req := proto.Clone(req.(proto.Message))                         // likewise: what is on its way has been encoded
 		next(func(ctx context.Context) error { return invoke(ctx, method, req, answer, cc) })
 		l.mu.Unlock()
 		<-ctx.Done()
