@@ -33,6 +33,11 @@ type Options struct {
 	// run for some ten seconds.
 	Exact bool
 
+	// Programs is how many programs of random calls each case of G1 runs. 0 is as many
+	// as ten seconds allow, or 200 if Exact. Otherwise Harness.Timeout, which bounds each
+	// case, has to be long enough for them.
+	Programs int
+
 	// Crash is where the results so far are printed if the process ends in the
 	// middle of the run, as it does when a goroutine of the driver's panics. Nil is
 	// standard error for Run and RunWith; Check prints nothing then. For the time of
@@ -91,6 +96,7 @@ type runner struct {
 	rules []Rule
 	seed  uint64
 	exact bool
+	count int    // Options.Programs
 	id    string // makes namespaces that no other run uses
 	slots chan struct{}
 	pulse pulse
@@ -111,7 +117,7 @@ func newRunner(h Harness, o Options) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{
-		h: h, rules: o.Rules, seed: o.Seed, exact: o.Exact, id: strings.ToLower(rand.Text()[:8]),
+		h: h, rules: o.Rules, seed: o.Seed, exact: o.Exact, count: o.Programs, id: strings.ToLower(rand.Text()[:8]),
 		slots: make(chan struct{}, max(1, o.Parallel)), end: make(chan struct{}),
 	}
 	r.ended.Go(func() { r.pulse.run(r.end) })
@@ -148,9 +154,13 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		defer func() { <-r.slots }()
 		r.notes.began(rule, c)
 		start := time.Now()
-		trialCtx, cancel := context.WithTimeout(ctx, r.h.Timeout)
+		h := r.h
+		if r.exact {
+			h.Timeout *= max(1, c.patience) // which costs nothing then
+		}
+		trialCtx, cancel := context.WithTimeout(ctx, h.Timeout)
 		t := &Trial{
-			h: r.h, ctx: trialCtx, cancel: cancel, pulse: &r.pulse, exact: r.exact,
+			h: h, ctx: trialCtx, cancel: cancel, pulse: &r.pulse, exact: r.exact, count: r.count,
 			seed:      cmp.Or(r.seed, mathrand.Uint64()|1),
 			namespace: namespaceOf(r.id, rule, c),
 		}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"slices"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 )
@@ -35,6 +36,8 @@ type Case struct {
 	// Check fails the trial if the rule is broken. It is called on a
 	// goroutine of its own.
 	Check func(*Trial)
+
+	patience time.Duration // by how much the time-out is longer where waiting costs nothing
 }
 
 // Rules returns every rule that the suite has: those of the contract, those of the
@@ -57,7 +60,7 @@ func RecipeRules() []Rule {
 // RandomRules returns the rules under which nothing in particular is done: random
 // sequences of everything that can be done, judged by all that is promised. The
 // caller may change the slice.
-func RandomRules() []Rule { return slices.Concat(programRules()) }
+func RandomRules() []Rule { return slices.Concat(callRules(), programRules()) }
 
 // DriverRules returns the rules of the contract of package coord/driver, in
 // its order. The caller may change the slice.

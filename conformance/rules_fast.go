@@ -141,8 +141,7 @@ type anyWaiting struct {
 	index int
 }
 
-// startAny starts a WaitAny.
-func (t *Trial) startAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
+func (t *Trial) waitAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
 	f, ok := driver.As[driver.AnyWaiter](s)
 	if !ok {
 		t.NotOffered("WaitAny")
@@ -151,11 +150,6 @@ func (t *Trial) startAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
 	t.Cleanup(cancel)
 	w := &anyWaiting{waiting: waiting{cancel: cancel}}
 	w.done = t.Go(func() { w.index, w.err = f.WaitAny(ctx, nodes) })
-	return w
-}
-
-func (t *Trial) waitAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
-	w := t.startAny(s, nodes...)
 	t.pause() // as in wait
 	return w
 }

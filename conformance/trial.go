@@ -23,6 +23,7 @@ type Trial struct {
 	pulse     *pulse
 	seed      uint64
 	exact     bool
+	count     int // Options.Programs
 
 	mu       sync.Mutex
 	status   Status

@@ -161,7 +161,8 @@ type Node struct {
 	// history at which the node was seen, from where a watch can start.
 	Version uint64
 
-	// Data is what Create or the last Update stored.
+	// Data is what Create or the last Update stored. Once a node was returned
+	// neither the driver nor the caller changes the bytes.
 	Data []byte
 }
 

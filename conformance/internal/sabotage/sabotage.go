@@ -41,7 +41,6 @@ func All() []Sabotage {
 		listSabotages(),
 		orderSabotages(),
 		waitSabotages(),
-		waitLeftSabotages(),
 		updateSabotages(),
 		errorSabotages(),
 		fastSabotages(),

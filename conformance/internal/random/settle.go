@@ -1,0 +1,315 @@
+package random
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/internal/model"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// settle ends all faults, and looks whether what must happen happens.
+func (r *run) settle() {
+	for conn := range r.conns {
+		r.heal(conn)
+		r.release(conn)
+	}
+	if len(r.h.Faults) > 0 {
+		r.sleep(r.st.TTL / 4) // what was on its way lands
+	}
+	r.noticed()
+	final := r.emptied()
+	r.looks(final)
+	r.waited(final)
+	r.watched(final)
+	r.mu.Lock()
+	r.quitAt = r.now()
+	r.mu.Unlock()
+	r.quit()
+	if !r.wait(&r.background, 2*time.Second) {
+		r.mu.Lock()
+		r.hopeless = true
+		for _, c := range r.h.Calls {
+			if c.End == 0 && c.Missing == "" {
+				c.Missing, c.Lacks = "it does not return when its ctx has ended", "B1"
+			}
+		}
+		r.mu.Unlock()
+		return
+	}
+	r.closeAll()
+}
+
+// more makes a step of those at the end, which the program does not have.
+func (r *run) more(s Step) Step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	s.ID = r.last
+	return s
+}
+
+// do makes a call at the end, and returns its record, or nil if it cannot be made.
+func (r *run) do(s Step) *model.Call {
+	s = r.more(s)
+	call, fill := r.prepare(s)
+	if call == nil {
+		return nil
+	}
+	r.insist(s, fill, call)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range slices.Backward(r.h.Calls) {
+		if c.Name == s.name() {
+			return c
+		}
+	}
+	return nil
+}
+
+// list is what an observer with a connection of its own sees of a directory.
+func (r *run) list(dir int) *model.Call {
+	return r.do(Step{Op: model.ConnList, Session: -1, Dir: dir})
+}
+
+// until looks again and again until look returns true, and reports whether it did
+// within d.
+func (r *run) until(d time.Duration, look func() bool) bool {
+	pause := time.Millisecond
+	for start := time.Now(); !look(); {
+		if r.broken() || time.Since(start) > d+r.st.Lag(start) {
+			return false
+		}
+		r.sleep(pause)
+		pause = min(2*pause, 50*time.Millisecond)
+	}
+	return true
+}
+
+// noticed waits for sessions that the store has ended to notice it (S4).
+func (r *run) noticed() {
+	for _, s := range r.known() {
+		for _, c := range r.calls() {
+			if c.Op != model.Expire || c.Session != s.record || c.Err != nil {
+				continue
+			}
+			if !r.until(c.EndAt+s.TTL()-r.now(), func() bool { return s.Err() != nil && over(s) }) {
+				c.Lacks = "S4"
+				c.Missing = fmt.Sprintf("Done of session %s is open a TTL after the store ended it", s.record.Name)
+			}
+		}
+	}
+}
+
+func over(s driver.Session) bool {
+	select { // a look, not a wait
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *run) calls() []*model.Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.h.Calls)
+}
+
+// emptied waits until the nodes of sessions that have ended are gone (S5, S6), and
+// returns the last lists.
+func (r *run) emptied() (final []*model.Call) {
+	for dir := range r.p.Dirs {
+		var c *model.Call
+		var left string
+		gone := r.until(2*r.st.Expiry, func() bool {
+			c = r.list(dir)
+			left = r.ofEnded(c)
+			return left == ""
+		})
+		if !gone && left != "" {
+			c.Missing = fmt.Sprintf("%v after all sessions that have ended did so it shows %s", 2*r.st.Expiry, left)
+			c.Lacks = "S6"
+		}
+		final = append(final, c)
+	}
+	return final
+}
+
+// ofEnded shows a node of a session that has ended.
+func (r *run) ofEnded(c *model.Call) string {
+	for _, s := range r.known() {
+		for _, n := range c.List {
+			if n.Session == s.record.ID && over(s) {
+				return r.h.Show(n)
+			}
+		}
+	}
+	return ""
+}
+
+// looks has every session that lives look at every directory, and at who is first.
+func (r *run) looks(final []*model.Call) {
+	for i := range maxSessions {
+		r.mu.Lock()
+		s := r.sessions[i]
+		r.mu.Unlock()
+		if s == nil || over(s) {
+			continue
+		}
+		for dir, c := range final {
+			step := Step{Conn: s.record.Conn, Session: i, Dir: dir}
+			for _, op := range []model.Op{model.List, model.ListNames} {
+				step.Op = op
+				r.do(step)
+			}
+			r.isFirst(step, c)
+		}
+	}
+	for dir := range final {
+		if c := r.list(dir); c.Err == nil {
+			final[dir] = c
+			c.Final = true
+		}
+	}
+}
+
+// isFirst wants the first node of a directory to be told to be that, soon (F5).
+func (r *run) isFirst(step Step, c *model.Call) {
+	if c.Err != nil || len(c.List) == 0 || slices.ContainsFunc(r.calls(), func(c *model.Call) bool { return c.Op == model.PlantForeign }) {
+		return
+	}
+	for id, n := range r.returned() {
+		if model.NodeOf(n).Key != c.List[0].Key || n.Token != c.List[0].Token {
+			continue
+		}
+		step.Op, step.Of = model.First, []int{id}
+		var told *model.Call
+		if !r.until(r.st.TTL/4, func() bool { told = r.do(step); return told == nil || told.Err != nil || told.First }) {
+			told.Missing = fmt.Sprintf("it is not true of %s, which is there with none ahead of it", r.h.Show(c.List[0]))
+		}
+		return
+	}
+}
+
+func (r *run) returned() map[int]driver.Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	nodes := make(map[int]driver.Node, len(r.nodes))
+	for id, n := range r.nodes {
+		nodes[id] = n
+	}
+	return nodes
+}
+
+// waited wants waits for what is gone to have returned.
+func (r *run) waited(final []*model.Call) {
+	there := make(map[string]uint64)
+	for _, c := range final {
+		if c.Err != nil {
+			return
+		}
+		for _, n := range c.List {
+			there[n.Dir+" "+n.Key] = n.Token
+		}
+	}
+	for _, c := range r.calls() {
+		if c.Op != model.WaitDelete && c.Op != model.WaitAny {
+			continue
+		}
+		for _, n := range c.Nodes {
+			if there[n.Dir+" "+n.Key] == n.Token {
+				continue
+			}
+			if !r.until(patience, func() bool { return r.hasEnded(c) }) {
+				if over(r.bySession(c.Session)) {
+					c.Lacks = "W4"
+				}
+				c.Missing = fmt.Sprintf("%v after %s was gone, and nothing was wrong any more, it has not returned", patience, r.h.Show(n))
+			}
+			break
+		}
+	}
+}
+
+func (r *run) bySession(s *model.Session) driver.Session {
+	for _, known := range r.known() {
+		if known.record == s {
+			return known
+		}
+	}
+	return nil
+}
+
+// patience is what is waited for what must happen soon. Only what is broken takes as
+// long.
+const patience = 10 * time.Second
+
+func (r *run) hasEnded(c *model.Call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return c.End != 0
+}
+
+// watched wants watches to show what is there.
+func (r *run) watched(final []*model.Call) {
+	for _, c := range r.calls() {
+		if c.Op != model.Watch {
+			continue
+		}
+		for dir, f := range final {
+			if c.Dir != r.dir(Step{Dir: dir}) || f.Err != nil {
+				continue
+			}
+			if !r.until(patience, func() bool { return r.hasEnded(c) || r.showsLast(c, f.List) }) {
+				c.Missing = fmt.Sprintf("%v after the last change it does not show %s", patience, r.showAll(f.List))
+			}
+		}
+	}
+}
+
+func (r *run) showsLast(c *model.Call, want []model.Node) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(c.States) == 0 {
+		return false
+	}
+	return slices.Equal(c.States[len(c.States)-1].Nodes, want)
+}
+
+func (r *run) showAll(nodes []model.Node) string {
+	if len(nodes) == 0 {
+		return "the empty directory"
+	}
+	text := ""
+	for i, n := range nodes {
+		if i > 0 {
+			text += ", "
+		}
+		text += r.h.Show(n) + " with " + n.Data.String()
+	}
+	return text
+}
+
+// closeAll closes the sessions that are still open, whose nodes are gone then (S5).
+func (r *run) closeAll() {
+	for i := range maxSessions {
+		r.mu.Lock()
+		s := r.sessions[i]
+		r.mu.Unlock()
+		if s != nil && !over(s) {
+			for range 2 { // the second is to succeed likewise
+				r.do(Step{Op: model.Close, Conn: s.record.Conn, Session: i})
+			}
+		}
+	}
+	bound := max(r.st.TTL/2, time.Second)
+	for dir := range r.p.Dirs {
+		var c *model.Call
+		if !r.until(bound, func() bool { c = r.list(dir); return c.Err != nil || len(c.List) == 0 }) && len(c.List) > 0 {
+			c.Missing = fmt.Sprintf("%v after every session was closed it shows %s", bound, r.h.Show(c.List[0]))
+			c.Lacks = "S5"
+		}
+	}
+}
