@@ -3,6 +3,7 @@ package drivertest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -53,17 +54,9 @@ func Virtual(t *testing.T, variants ...Variant) {
 	}
 }
 
-// Random divides rules into those that make random calls, which take long, and the
-// others.
-func Random(rules []conformance.Rule) (random, listed []conformance.Rule) {
-	for _, r := range rules {
-		if r.ID[0] == 'G' {
-			random = append(random, r)
-		} else {
-			listed = append(listed, r)
-		}
-	}
-	return random, listed
+// Random returns the random rule with the ID.
+func Random(id string) []conformance.Rule {
+	return slices.DeleteFunc(conformance.RandomRules(), func(r conformance.Rule) bool { return r.ID != id })
 }
 
 // eachCase makes a rule of each case, so that a result does not wait for other cases.

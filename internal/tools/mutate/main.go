@@ -84,12 +84,12 @@ type suite struct {
 }
 
 var suites = []suite{
-	{"conformance", []string{"driver", "recipes", "programs"}, []target{
+	{"conformance", []string{"driver", "calls", "recipes", "programs"}, []target{
 		// What breaks the link, acts as an operator and reads URLs is for tests and
 		// programs: to the suite it is a part of the harness.
 		{"drivers/mem", 95, []string{"link.go", "fault.go", "hold.go", "operator.go", "opener.go"}},
 	}},
-	{"examples/slate", []string{"driver", "recipes", "programs"}, []target{
+	{"examples/slate", []string{"driver", "calls", "recipes", "programs"}, []target{
 		{"examples/slate", 95, []string{"opener.go"}},
 	}},
 	{"conformance", []string{"recipes", "plain", "like etcd", "like ZooKeeper", "programs", "programs like ZooKeeper"}, []target{
