@@ -4,16 +4,21 @@ REPORTS := $(CURDIR)/.reports
 OUTPUT   := $(REPORTS).output
 FAILED   := $(REPORTS).failed
 FAILURES := ^ *--- FAIL|^FAIL|^ +[a-z_]+\.go:[0-9]+: |^panic:|DATA RACE
-MODULES := . bench internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
+MODULES := . bench internal/storetest internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
 LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
+STORE_LOCAL := ./register ./trial
 BENCH_LOCAL := . ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
 MICRO   := bench/results/micro.txt
 
-.PHONY: demo test check soak mutants servers bench bench-short bench-micro fmt
+# How many trials there are, and optionally which: SEED repeats the choices of a run, and
+# FAULTS is a regular expression that "store: fault" has to match.
+TRIALS  ?= 10000
+
+.PHONY: demo test check soak trials mutants servers bench bench-short bench-micro fmt
 
 ## demo: several workers contend for one lock, on the embedded store
 demo:
@@ -24,10 +29,12 @@ demo:
 ## What is compared with the stores' own clients runs without the race detector.
 test: servers
 	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
-	@$(GO) test -race -run='^$$' ./... >/dev/null # compiles with all processors
+	@for m in . internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors
 	@export COORDKIT_REPORTS=$(REPORTS); { \
 		$(GO) test -race -count=1 -p=1 -timeout=40m ./... || touch $(FAILED); \
-		$(GO) test -count=1 -run=Beside ./internal/storetest || touch $(FAILED); \
+		cd internal/storetest; \
+		$(GO) test -race -count=1 -p=1 -timeout=40m ./... || touch $(FAILED); \
+		$(GO) test -count=1 -run=Beside . || touch $(FAILED); \
 		} 2>&1 | tee $(OUTPUT)
 	@$(GO) run ./internal/report/cmd/printreports $(REPORTS)
 	@! test -e $(FAILED) || { echo; echo "what failed, from the output above:"; \
@@ -44,6 +51,7 @@ check:
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) test -race $(LOCAL)
+	cd internal/storetest && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test -race $(STORE_LOCAL)
 	cd bench && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test -race $(BENCH_LOCAL)
 	cd internal/tools && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test ./...
 
@@ -55,7 +63,19 @@ mutants:
 
 ## soak: the fault trials and hammers, again and again
 soak: servers
-	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/... ./internal/storetest
+	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/...
+	cd internal/storetest && COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m .
+
+## trials: $(TRIALS) locks go through every fault on every store, and one table tells what
+## came of it; within an hour on 2 processors
+trials: servers
+	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
+	@cd internal/storetest && { COORDKIT_REPORTS=$(REPORTS) COORDKIT_TRIALS=$(TRIALS) COORDKIT_SEED=$(SEED) COORDKIT_FAULTS='$(FAULTS)' \
+		$(GO) test -v -count=1 -parallel=2 -timeout=90m -run='^TestTrials$$' . || touch $(FAILED); } 2>&1 | \
+		tee $(OUTPUT) | grep --line-buffered -o '[A-Z,a-z0-9 ]*: [0-9]* trials of .*'
+	@$(GO) run ./internal/report/cmd/printreports $(REPORTS)
+	@! test -e $(FAILED) || { echo; echo "what failed, from $(OUTPUT):"; \
+		grep -E '$(FAILURES)' $(OUTPUT) | cut -c1-400 | head -100; exit 1; }
 
 ## bench: coordkit beside the locks of the stores' own clients, on one server and
 ## on three; writes bench/results, and takes two to three hours, most of it on Consul

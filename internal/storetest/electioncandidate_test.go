@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -16,47 +15,29 @@ import (
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
-// candidateEnv begins the variables that make the test binary a candidate: the
-// client's settings, and the name of the election.
-const candidateEnv = "COORDKIT_CANDIDATE_"
-
-// A candidate never gets as far as to the tests.
-func init() {
-	name := os.Getenv(candidateEnv + "ELECTION")
-	if name == "" {
-		return
-	}
-	if err := runCandidate(name); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
 // runCandidate is the program of a candidate: a service that leads whenever it can, and
-// tells of it on its standard output, until SIGTERM.
-func runCandidate(name string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	config, err := coord.FromEnv(candidateEnv)
-	if err != nil {
-		return err
-	}
-	client, err := config.Open(ctx)
-	if err != nil {
-		return err
-	}
-	err = election.New(client, name).Run(ctx, nil, func(ctx context.Context, l *election.Leadership) error {
+// tells of it on its standard output, until ctx ends.
+func runCandidate(ctx context.Context, client *coord.Client, name string) error {
+	err := election.New(client, name).Run(ctx, nil, func(ctx context.Context, l *election.Leadership) error {
 		return office{ctx, l}.hold()
 	}, nil)
 	if errors.Is(err, context.Canceled) {
 		err = nil // as it was told
 	}
-	closing, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	err = errors.Join(err, reached(closing, client), client.Close(closing))
-	stop() // its goroutine is not the client's
-	return errors.Join(err, leaked())
+	return err
+}
+
+// hearTerms reads what a candidate tells.
+func hearTerms(from io.Reader, heard func(term)) error {
+	for told := json.NewDecoder(from); ; {
+		var m term
+		if err := told.Decode(&m); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		heard(m)
+	}
 }
 
 // term is what a candidate tells of a leadership, when it begins and again when

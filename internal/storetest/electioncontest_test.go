@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -66,8 +65,9 @@ func newContest(t *testing.T, s *store, name string, clients []*coord.Client, kn
 // start starts the i-th candidate.
 func (c *contest) start(i int) {
 	c.t.Helper()
-	url := c.s.scheme + "://" + strings.Join(hosts(c.knows(i)...), ",") + "/test"
-	p := startProcess(c.t, c.name, url, c.s.ttl, c.hear)
+	p := startProcess(c.t, "candidate", c.name, c.s.url(hosts(c.knows(i)...)...), c.s.ttl, func(p *process, ends pipes) error {
+		return hearTerms(ends, func(told term) { c.hear(p, told) })
+	})
 	if i == len(c.running) {
 		c.running = append(c.running, nil)
 	}

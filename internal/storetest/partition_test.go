@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/internal/testserver"
 )
 
 // partition is the network between the members of a ZooKeeper ensemble, out of
@@ -71,9 +72,26 @@ func (p *partition) way(from, to int, addr string) (string, error) {
 	return proxy.Addr(), nil
 }
 
+// isolations are faults of the network between the members.
+var isolations = members([]memberFault{
+	{name: "its member isolated, a follower", cut: isolate, heal: rejoin},
+	{name: "its member isolated, the leader", leader: true, cut: isolate, heal: rejoin},
+})
+
+func isolate(s *store, victim int) error { return s.partition.isolate(victim) }
+func rejoin(s *store, _ int) error       { return s.partition.heal() }
+
+// startPartedZooKeeper starts an ensemble whose members can be cut off from each other.
+func startPartedZooKeeper(t *testing.T) *store {
+	p := newPartition(t)
+	s := startZooKeeper(t, testserver.ZooKeeperOptions{Members: 3, PeerAddr: p.way})
+	s.partition = p
+	return s
+}
+
 // isolate takes a member out of the network of the members. Clients still
 // reach it.
-func (p *partition) isolate(_ *store, victim int) error {
+func (p *partition) isolate(victim int) error {
 	for _, w := range p.ways {
 		if w.from == victim || w.to == victim {
 			w.proxy.Freeze(netfault.Both)
@@ -82,7 +100,7 @@ func (p *partition) isolate(_ *store, victim int) error {
 	return nil
 }
 
-func (p *partition) heal(*store, int) error {
+func (p *partition) heal() error {
 	for _, w := range p.ways {
 		if err := w.proxy.Heal(); err != nil {
 			return err

@@ -50,16 +50,9 @@ func show(t *testing.T, name string, r soak.Result, start time.Time) {
 	report.Show(t, "random faults on "+name, fmt.Sprintf("%v, in %v\n%s", r, time.Since(start).Round(time.Second), strings.Join(kinds, ", ")))
 }
 
-// operator is what somebody can do to a store who looks after it.
-type operator struct {
-	expire     func(ctx context.Context, session string) error
-	removeNode func(ctx context.Context, key string) error
-	removeDir  func(ctx context.Context, namespace, dir string) error
-}
-
 // harness is the store as package conformance wants it, on all members. Clients
-// go by way of hosts, which stand for the members.
-func (s *store) harness(name string, expiry time.Duration, op operator, hosts []string) conformance.Harness {
+// go by the operator's ways.
+func (s *store) harness(name string, expiry time.Duration, op operator) conformance.Harness {
 	open := func(ctx context.Context, namespace string, hosts []string) (driver.Conn, error) {
 		opener, err := driver.DefaultMux.Lookup(s.scheme)
 		if err != nil {
@@ -69,9 +62,9 @@ func (s *store) harness(name string, expiry time.Duration, op operator, hosts []
 	}
 	return conformance.Harness{
 		Name: name, TTL: s.ttl, Expiry: expiry,
-		Open: func(ctx context.Context, namespace string) (driver.Conn, error) { return open(ctx, namespace, hosts) },
+		Open: func(ctx context.Context, namespace string) (driver.Conn, error) { return open(ctx, namespace, op.ways) },
 		OpenLink: func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
-			g, err := netfault.NewGroup(hosts...)
+			g, err := netfault.NewGroup(op.ways...)
 			if err != nil {
 				return nil, nil, err
 			}

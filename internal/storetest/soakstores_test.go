@@ -4,13 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/hashicorp/consul/api"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -19,6 +14,8 @@ import (
 	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
+
+const memTTL = 2 * time.Second
 
 // In real time; package conformance has it in virtual time, for much longer.
 func TestSoakMem(t *testing.T) {
@@ -70,66 +67,14 @@ func (l memLink) Delay(d netfault.Direction, delay time.Duration) {
 func TestSoakEtcd(t *testing.T) {
 	t.Parallel()
 	s := startEtcd(t, testserver.EtcdOptions{Members: 3})
-	c, err := clientv3.New(clientv3.Config{Endpoints: s.Endpoints(), DialTimeout: patience})
-	must(t, "connecting to etcd", err)
-	t.Cleanup(func() { _ = c.Close() })
-	op := operator{
-		expire: func(ctx context.Context, session string) error {
-			id, err := strconv.ParseInt(session, 16, 64)
-			if err == nil {
-				_, err = c.Revoke(ctx, clientv3.LeaseID(id))
-			}
-			return err
-		},
-		removeNode: func(ctx context.Context, key string) error {
-			_, err := c.Delete(ctx, key)
-			return err
-		},
-		removeDir: func(ctx context.Context, namespace, dir string) error {
-			_, err := c.Delete(ctx, namespace+"/"+dir+"/", clientv3.WithPrefix())
-			return err
-		},
-	}
-	soakOn(t, s.harness("etcd, 3 members", 3*s.ttl+5*time.Second, op, hosts(s.Endpoints()...)), s.memberFaultsFor(s.ttl*3/4)...)
+	soakOn(t, s.harness("etcd, 3 members", 3*s.ttl+5*time.Second, s.operator(t)), s.memberFaultsFor(s.ttl*3/4)...)
 }
 
 // Consul waits for twice the TTL before it ends a session.
 func TestSoakConsul(t *testing.T) {
 	t.Parallel()
 	s := startConsul(t, testserver.ConsulOptions{Members: 3, SessionTTLMin: consulTTL})
-	// The operator asks whichever member serves.
-	var members []*api.Client
-	for _, e := range s.Endpoints() {
-		c, err := plainConsul(e)
-		must(t, "a client of Consul", err)
-		members = append(members, c)
-	}
-	any := func(ctx context.Context, do func(*api.Client, *api.WriteOptions) error) (err error) {
-		for _, c := range members {
-			brief, cancel := context.WithTimeout(ctx, s.ttl)
-			err = do(c, new(api.WriteOptions).WithContext(brief))
-			cancel()
-			if err == nil {
-				return nil
-			}
-		}
-		return err
-	}
-	op := operator{
-		expire: func(ctx context.Context, session string) error {
-			return any(ctx, func(c *api.Client, w *api.WriteOptions) error { _, err := c.Session().Destroy(session, w); return err })
-		},
-		removeNode: func(ctx context.Context, key string) error {
-			return any(ctx, func(c *api.Client, w *api.WriteOptions) error { _, err := c.KV().Delete(key, w); return err })
-		},
-		removeDir: func(ctx context.Context, namespace, dir string) error {
-			return any(ctx, func(c *api.Client, w *api.WriteOptions) error {
-				_, err := c.KV().DeleteTree(namespace+"/"+dir+"/", w)
-				return err
-			})
-		},
-	}
-	soakOn(t, s.harness("consul, 3 members", 2*s.ttl+5*time.Second, op, hosts(s.Endpoints()...)), s.memberFaultsFor(0)...)
+	soakOn(t, s.harness("consul, 3 members", 2*s.ttl+5*time.Second, s.operator(t)), s.memberFaultsFor(0)...)
 }
 
 // A member of ZooKeeper 3.8.0 that was killed, and loses its leader soon after it has
@@ -150,31 +95,13 @@ func soakZooKeeper(t *testing.T, excuse bool) (counts bool) {
 	s := startFickleZooKeeper(t, testserver.ZooKeeperOptions{Members: 3})
 	z := s.cluster.(*testserver.ZooKeeper)
 	excused := false
-	wantNothingLeft(t, func(ctx context.Context) (string, error) {
-		if excused {
-			return "", nil
+	t.Cleanup(func() {
+		if !excused {
+			s.judgeRemains(t)
 		}
-		return leftInZooKeeper(ctx, z)
-	})
-	// An operator who ends a session has to know its password, which is heard on
-	// the way.
-	var mu sync.Mutex
-	passwords := make(map[string][]byte)
-	var ways []string
-	for _, e := range s.Endpoints() {
-		ways = append(ways, newTap(t, s.machine(), e, ears{server: hearPasswords(func(session string, password []byte) {
-			mu.Lock()
-			defer mu.Unlock()
-			passwords[session] = password
-		})}).addr())
-	}
-	op := zooKeeperOperator(t, s, func(session string) []byte {
-		mu.Lock()
-		defer mu.Unlock()
-		return passwords[session]
 	})
 	start := time.Now()
-	h := s.harness("zk, 3 members", 2*s.ttl, op, ways)
+	h := s.harness("zk, 3 members", 2*s.ttl, s.operator(t))
 	r, err := soak.Run(t.Context(), h, soak.Options{Duration: soakFor(), Faults: s.memberFaultsFor(0)})
 	must(t, fmt.Sprintf("seed %d", r.Seed), err)
 	if excused = excuse && r.Failure() != "" && slices.ContainsFunc(z.Members, saysApart); excused {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"path"
 	"strconv"
-	"testing"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
@@ -26,31 +25,6 @@ func hearPasswords(tell func(session string, password []byte)) func(*tap, io.Rea
 		if _, err := io.ReadFull(said, frame); err == nil {
 			tell(fmt.Sprintf("%016x", binary.BigEndian.Uint64(frame[12:])), frame[24:40])
 		}
-	}
-}
-
-// zooKeeperOperator removes with a client of its own, for each time a new one, as
-// servers come and go.
-func zooKeeperOperator(t *testing.T, s *store, password func(session string) []byte) operator {
-	t.Helper()
-	with := func(do func(c plainZK) error) error {
-		c, err := plainZooKeeper(s.Endpoints()...)
-		if err != nil {
-			return err
-		}
-		defer c.close()
-		return do(c)
-	}
-	return operator{
-		expire: func(ctx context.Context, session string) error {
-			return expireInZooKeeper(ctx, s.Endpoints(), session, password(session))
-		},
-		removeNode: func(_ context.Context, key string) error {
-			return with(func(c plainZK) error { return c.Delete(key, -1) })
-		},
-		removeDir: func(_ context.Context, namespace, dir string) error {
-			return with(func(c plainZK) error { return c.removeChildren(path.Join("/", namespace, dir)) })
-		},
 	}
 }
 

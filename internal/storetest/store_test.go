@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,20 @@ type store struct {
 	scheme   string
 	members  []member
 	ttl      time.Duration // of who is to lose what it holds
-	machines int           // how many addresses there are beside this machine's
+	machines *atomic.Int32 // how many addresses there are beside this machine's
+	space    string        // the namespace
+
+	partition *partition // the network between the members, where it can be cut
+
+	// left lists what clients have left in the store, when all are closed.
+	left func(ctx context.Context) ([]string, error)
+
+	// operator is one who looks after the store.
+	operator func(t testing.TB) operator
+
+	// frozenLeader says what comes of a leader that was frozen for longer than the
+	// TTL and goes on, if the store itself then breaks what it promises.
+	frozenLeader string
 }
 
 type cluster interface {
@@ -49,6 +63,23 @@ type member interface {
 	Thaw() error
 }
 
+func newStore(c cluster, scheme string, ttl time.Duration) *store {
+	return &store{cluster: c, scheme: scheme, ttl: ttl, machines: new(atomic.Int32), space: "test"}
+}
+
+// in is the store with another namespace, for clients that are not to be told of what
+// others do.
+func (s *store) in(namespace string) *store {
+	other := *s
+	other.space = namespace
+	return &other
+}
+
+// url names the store by the hosts of some of its members.
+func (s *store) url(hosts ...string) string {
+	return s.scheme + "://" + strings.Join(hosts, ",") + "/" + s.space
+}
+
 // hosts returns endpoints as URLs and proxies name them.
 func hosts(endpoints ...string) []string {
 	var list []string
@@ -62,7 +93,7 @@ func hosts(endpoints ...string) []string {
 // broke.
 func (s *store) dial(t testing.TB, ttl time.Duration, hosts ...string) *coord.Client {
 	t.Helper()
-	c, err := coord.Config{URL: s.scheme + "://" + strings.Join(hosts, ",") + "/test", SessionTTL: coord.Duration(ttl)}.Open(t.Context())
+	c, err := coord.Config{URL: s.url(hosts...), SessionTTL: coord.Duration(ttl)}.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,27 +129,65 @@ func reached(ctx context.Context, c *coord.Client) error {
 	}
 }
 
-// wantNothingLeft has look, which says what is left in a store, say nothing at
-// the end of the test: after the clients that are dialed from here on were
-// closed.
-func wantNothingLeft(t testing.TB, look func(ctx context.Context) (left string, err error)) {
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		for {
-			left, err := look(ctx)
-			if err == nil && left == "" {
-				return
-			}
-			select { // a server may notice late that a connection is closed
-			case <-time.After(20 * time.Millisecond):
-			case <-ctx.Done():
-				t.Errorf("left in the store: %s (%v)", left, err)
-				return
-			}
-		}
-	})
+// wantNothingLeft wants nothing left in the store at the end of the test: after the
+// clients that are dialed from here on were closed.
+func (s *store) wantNothingLeft(t testing.TB) {
+	t.Cleanup(func() { s.judgeRemains(t) })
 }
+
+func (s *store) judgeRemains(t testing.TB) {
+	t.Helper()
+	if left := s.remains(context.Background()); len(left) > 0 {
+		t.Errorf("left in the store: %s", strings.Join(left, "; "))
+	}
+}
+
+// remains lists what is left in the store, once nothing is or patience has ended: a
+// server may notice late that a connection is closed, or a session has expired.
+func (s *store) remains(ctx context.Context) []string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		left, err := s.left(ctx)
+		if err == nil && len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			if err != nil {
+				left = append(left, fmt.Sprintf("looking at the store: %v", err))
+			}
+			return left
+		}
+	}
+}
+
+// must ends the test for an error.
+func must(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// await looks at the line from outside until it is as wanted.
+func await(ctx context.Context, t testing.TB, m *mutex.Mutex, want func(coord.Contenders) bool) {
+	t.Helper()
+	for {
+		c, err := m.Contenders(ctx)
+		if err == nil && want(c) {
+			return
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("the line is %+v, %v", c, err)
+		}
+	}
+}
+
+func empty(c coord.Contenders) bool { return len(c.Holders)+len(c.Waiters) == 0 }
 
 // leaked tells of goroutines that do not end.
 func leaked(opts ...goleak.Option) (err error) {

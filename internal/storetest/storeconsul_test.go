@@ -26,40 +26,46 @@ const (
 func startConsul(t testing.TB, opts testserver.ConsulOptions) *store {
 	t.Helper()
 	consul := testserver.StartConsul(t, opts)
-	s := &store{cluster: consul, scheme: "consul", ttl: consulTTL}
+	s := newStore(consul, "consul", consulTTL)
 	for _, m := range consul.Members {
 		s.members = append(s.members, m)
 	}
-	wantNothingLeft(t, func(ctx context.Context) (string, error) { return leftInConsul(ctx, s) })
+	s.operator = func(t testing.TB) operator { return consulOperator(t, s) }
+	s.left = func(ctx context.Context) ([]string, error) { return leftInConsul(ctx, s) }
+	s.wantNothingLeft(t)
 	return s
 }
 
-func leftInConsul(ctx context.Context, s *store) (string, error) {
-	open := 0
+func leftInConsul(ctx context.Context, s *store) (left []string, err error) {
 	for _, m := range s.members {
 		n, err := connsTo(hosts(m.Endpoint())[0])
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		open += n
+		if n > 0 {
+			left = append(left, fmt.Sprintf("%d connections to %s", n, m.Endpoint()))
+		}
 	}
 	c, err := plainConsul(s.members[0].Endpoint())
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	q := (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx)
 	keys, _, err := c.KV().Keys("", "", q)
 	if err != nil {
-		return "", err
+		return nil, err
+	}
+	for _, key := range keys {
+		left = append(left, fmt.Sprintf("key %q", key))
 	}
 	sessions, _, err := c.Session().List(q)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if open+len(keys)+len(sessions) == 0 {
-		return "", nil
+	for _, s := range sessions {
+		left = append(left, "session "+s.ID)
 	}
-	return fmt.Sprintf("keys %v, %d sessions, %d connections", keys, len(sessions), open), nil
+	return left, nil
 }
 
 // plainConsul is a client that keeps no connection.

@@ -23,9 +23,7 @@ const zkTTL = 3 * time.Second
 func startZooKeeper(t testing.TB, opts testserver.ZooKeeperOptions) *store {
 	t.Helper()
 	s := startFickleZooKeeper(t, opts)
-	wantNothingLeft(t, func(ctx context.Context) (string, error) {
-		return leftInZooKeeper(ctx, s.cluster.(*testserver.ZooKeeper))
-	})
+	s.wantNothingLeft(t)
 	return s
 }
 
@@ -36,7 +34,9 @@ func startFickleZooKeeper(t testing.TB, opts testserver.ZooKeeperOptions) *store
 		opts.MaxSessionTimeout = enduring
 	}
 	z := testserver.StartZooKeeper(t, opts)
-	s := &store{cluster: z, scheme: "zk", ttl: zkTTL}
+	s := newStore(z, "zk", zkTTL)
+	s.operator = func(t testing.TB) operator { return zooKeeperOperator(t, s) }
+	s.left = func(ctx context.Context) ([]string, error) { return leftInZooKeeper(ctx, z) }
 	for _, m := range z.Members {
 		s.members = append(s.members, m)
 	}
@@ -44,12 +44,11 @@ func startFickleZooKeeper(t testing.TB, opts testserver.ZooKeeperOptions) *store
 }
 
 // leftInZooKeeper says what there is but directories.
-func leftInZooKeeper(ctx context.Context, z *testserver.ZooKeeper) (string, error) {
-	var left []string
+func leftInZooKeeper(ctx context.Context, z *testserver.ZooKeeper) (left []string, err error) {
 	for i, m := range z.Members {
 		answer, err := m.FourLetter(ctx, "mntr")
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if !strings.Contains(answer, "zk_num_alive_connections\t1\n") { // which asks this
 			cons, err := m.FourLetter(ctx, "cons")
@@ -59,7 +58,7 @@ func leftInZooKeeper(ctx context.Context, z *testserver.ZooKeeper) (string, erro
 			_, value, found := strings.Cut(answer, "\n"+none+"\t")
 			value, _, _ = strings.Cut(value, "\n")
 			if !found {
-				return "", fmt.Errorf("member %d does not tell its %s: %s", i, none, answer)
+				return nil, fmt.Errorf("member %d does not tell its %s: %s", i, none, answer)
 			}
 			if value != "0" {
 				left = append(left, fmt.Sprintf("member %d: %s is %s", i, none, value))
@@ -67,15 +66,15 @@ func leftInZooKeeper(ctx context.Context, z *testserver.ZooKeeper) (string, erro
 		}
 	}
 	if len(left) > 0 {
-		return strings.Join(left, "; "), nil
+		return left, nil
 	}
 	c, err := plainZooKeeper(z.Endpoints()...)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer c.close()
-	err = c.walk("/test", 0, &left)
-	return strings.Join(left, "; "), err
+	err = c.walk("/", &left)
+	return left, err
 }
 
 // plainZK is a connection of the client library alone.
@@ -103,17 +102,22 @@ type nothing struct{}
 
 func (nothing) Printf(string, ...any) {}
 
-// walk collects what is in the directories below the namespace.
-func (c plainZK) walk(node string, depth int, found *[]string) error {
+// walk collects what is in the directories of namespaces. The name of a directory has
+// a colon, and no other has.
+func (c plainZK) walk(node string, found *[]string) error {
 	names, _, err := c.Children(node)
 	if errors.Is(err, gozk.ErrNoNode) { // containers go away by themselves
 		return nil
 	}
 	for _, n := range names {
-		if depth > 0 {
-			*found = append(*found, path.Join(node, n))
+		child := path.Join(node, n)
+		if child == "/zookeeper" { // its own
+			continue
 		}
-		if err := c.walk(path.Join(node, n), depth+1, found); err != nil {
+		if strings.Contains(node, ":") {
+			*found = append(*found, child)
+		}
+		if err := c.walk(child, found); err != nil {
 			return err
 		}
 	}

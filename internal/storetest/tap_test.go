@@ -56,8 +56,8 @@ func newTap(t testing.TB, from net.IP, target string, ears ears) *tap {
 // machine returns an address that nothing else of the test comes from. Servers
 // limit the connections of each.
 func (s *store) machine() net.IP {
-	s.machines++
-	return net.IPv4(127, 0, byte(1+s.machines>>7), byte(1+s.machines&127))
+	n := s.machines.Add(1)
+	return net.IPv4(127, 0, byte(1+n>>7), byte(1+n&127))
 }
 
 // elsewhere returns the hosts by which a program on a machine of its own reaches
