@@ -76,10 +76,18 @@ func (p *partition) way(from, to int, addr string) (string, error) {
 var isolations = members([]memberFault{
 	{name: "its member isolated, a follower", cut: isolate, heal: rejoin},
 	{name: "its member isolated, the leader", leader: true, cut: isolate, heal: rejoin},
+	{name: "a follower isolated", knowAll: true, lasts: 20, cut: isolate, heal: rejoin},
+	{name: "the leader isolated", leader: true, knowAll: true, lasts: 20, cut: isolate, heal: rejoin},
 })
 
 func isolate(s *store, victim int) error { return s.partition.isolate(victim) }
 func rejoin(s *store, _ int) error       { return s.partition.heal() }
+
+// parting can take a member out of the network between the members.
+type parting interface {
+	isolate(victim int) error
+	heal() error
+}
 
 // startPartedZooKeeper starts an ensemble whose members can be cut off from each other.
 func startPartedZooKeeper(t *testing.T) *store {

@@ -36,7 +36,7 @@ type store struct {
 	machines *atomic.Int32 // how many addresses there are beside this machine's
 	space    string        // the namespace
 
-	partition *partition // the network between the members, where it can be cut
+	partition parting // of the members, where they can be cut off from each other
 
 	// left lists what clients have left in the store, when all are closed.
 	left func(ctx context.Context) ([]string, error)

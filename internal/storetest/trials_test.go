@@ -44,15 +44,13 @@ func venues() []venue {
 	single, three := members(serverFaults), members(memberFaults)
 	return []venue{
 		{"etcd", func(t *testing.T) *store { return startEtcd(t, testserver.EtcdOptions{}) }, 400, with(single)},
-		{"etcd, 3 members", func(t *testing.T) *store { return startEtcd(t, testserver.EtcdOptions{Members: 3}) }, 400, with(three)},
+		{"etcd, 3 members", startPartedEtcd, 400, with(three, isolations)},
 		{"ZooKeeper", func(t *testing.T) *store { return startZooKeeper(t, testserver.ZooKeeperOptions{}) }, 200, with(single)},
 		{"ZooKeeper, 3 members", startPartedZooKeeper, 200, with(three, isolations)},
 		{"Consul", func(t *testing.T) *store {
 			return startConsul(t, testserver.ConsulOptions{SessionTTLMin: consulTTL})
 		}, 300, with(single)},
-		{"Consul, 3 members", func(t *testing.T) *store {
-			return startConsul(t, testserver.ConsulOptions{Members: 3, SessionTTLMin: consulTTL})
-		}, 100, with(three)},
+		{"Consul, 3 members", startPartedConsul, 100, with(three, isolations)},
 		// With the shortest TTL that Consul grants unless told otherwise.
 		{"Consul, TTL 10 s", func(t *testing.T) *store {
 			s := startConsul(t, testserver.ConsulOptions{Dev: true})

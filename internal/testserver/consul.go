@@ -83,7 +83,7 @@ func (c *Consul) boot(ctx context.Context, binary string, opts ConsulOptions, re
 		if err != nil {
 			return err
 		}
-		endpoint, rpc := plan.endpoint(i), plan.ports[i].rpc.addr()
+		endpoint, rpc := plan.endpoint(i), plan.peer(plan.ports[i].rpc)
 		newProbe := func() probe { return c.newProbe(endpoint, rpc) }
 		m, err := c.launch(c.command(i, binary, env, args), endpoint, newProbe)
 		if err != nil {

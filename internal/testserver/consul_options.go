@@ -23,10 +23,20 @@ type ConsulOptions struct {
 	// fraction of the time and keeps everything in memory, so that a restart
 	// finds nothing.
 	Dev bool
+	// PeerHost has the members reach each other by other ways than the direct one,
+	// such as through proxies that can cut one of them off. It is called with all
+	// members' ports for the others, and returns the address, of 127.0.0.0/8, that all
+	// advertise instead of 127.0.0.1, with the same ports. nil means the direct way. It
+	// is called again with other ports if one of them turns out to be taken.
+	PeerHost func(ports []ConsulPorts) (string, error)
 	// ExtraConfig is further configuration for every member, in the structure of
 	// Consul's JSON files. It takes precedence; lists are added to.
 	ExtraConfig map[string]any
 }
+
+// ConsulPorts are a server's ports for the other servers: for what the leader sends and
+// is sent, by TCP, and for gossip, by TCP and UDP.
+type ConsulPorts struct{ RPC, Gossip int }
 
 // withDefaults returns the options with the zero values replaced, or an error
 // that says which is wrong.

@@ -4,8 +4,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // consulPlan is what must be known of all members before the first one starts.
@@ -15,6 +17,7 @@ type consulPlan struct {
 	tls   *serverTLS // nil without TLS
 	token string     // empty without ACLs
 	ports []consulPorts
+	host  string // at which the others find a member
 }
 
 // consulPorts are the ports of a member.
@@ -26,7 +29,7 @@ type consulPorts struct{ http, serf, rpc *reservedPort }
 // programs bind it without SO_REUSEADDR; only a short-lived socket of another
 // program could get into the way, and then the start says so.
 func (c *Consul) plan(opts ConsulOptions, reserve reserver) (*consulPlan, error) {
-	p := &consulPlan{opts: opts, dir: c.dir.path}
+	p := &consulPlan{opts: opts, dir: c.dir.path, host: "127.0.0.1"}
 	if opts.ACL {
 		c.Token = newUUID()
 		p.token = c.Token
@@ -48,7 +51,27 @@ func (c *Consul) plan(opts ConsulOptions, reserve reserver) (*consulPlan, error)
 		}
 		p.ports = append(p.ports, consulPorts{http: ports[0], serf: ports[1], rpc: ports[2]})
 	}
-	return p, nil
+	return p, p.findHost()
+}
+
+// findHost asks the option PeerHost.
+func (p *consulPlan) findHost() (err error) {
+	if p.opts.PeerHost == nil {
+		return nil
+	}
+	var all []ConsulPorts
+	for _, member := range p.ports {
+		all = append(all, ConsulPorts{RPC: member.rpc.number, Gossip: member.serf.number})
+	}
+	if p.host, err = p.opts.PeerHost(all); err != nil {
+		return fmt.Errorf("option PeerHost: %w", err)
+	}
+	return nil
+}
+
+// peer returns where the others find a port of a member.
+func (p *consulPlan) peer(port *reservedPort) string {
+	return net.JoinHostPort(p.host, strconv.Itoa(port.number))
 }
 
 // endpoint returns the URL at which member i serves clients.
@@ -86,7 +109,7 @@ func (p *consulPlan) config(i int) map[string]any {
 	var others []string
 	for j, member := range p.ports {
 		if j != i {
-			others = append(others, member.serf.addr())
+			others = append(others, p.peer(member.serf))
 		}
 	}
 	const off = -1
@@ -98,6 +121,7 @@ func (p *consulPlan) config(i int) map[string]any {
 		"node_name":      memberName(i),
 		"server":         true,
 		"bind_addr":      "127.0.0.1",
+		"advertise_addr": p.host,
 		"client_addr":    "127.0.0.1",
 		"ports":          ports,
 		"retry_join":     others,

@@ -23,6 +23,12 @@ type EtcdOptions struct {
 	// AuthTokenTTL is how long a token of password authentication lives unused,
 	// in whole seconds; 0 means etcd's default of 5 minutes.
 	AuthTokenTTL time.Duration
+	// PeerAddr has the members reach each other by other ways than the direct one,
+	// such as through proxies that can cut one of them off. It is called for each
+	// member's host:port for the others, and returns the one of 127.0.0.1 that the
+	// member advertises instead; it cannot tell callers apart. nil means the direct
+	// way. It is called again with other ports if one of them turns out to be taken.
+	PeerAddr func(to int, addr string) (string, error)
 	// ExtraArgs are further flags of etcd for every member, and take precedence.
 	// To give up durability for speed: --unsafe-no-fsync.
 	ExtraArgs []string

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ type etcdPlan struct {
 	tls     *serverTLS // nil without TLS
 	clients []string   // URL to serve clients on, per member
 	peers   []string   // URL to serve the other members on, per member
+	known   []string   // URL that the others know it by, per member
 }
 
 // plan reserves the ports and makes the certificates, all of which belong to e.
@@ -33,6 +35,13 @@ func (e *Etcd) plan(opts EtcdOptions, reserve reserver) (*etcdPlan, error) {
 		}
 		p.clients = append(p.clients, scheme+"://"+ports[0].addr())
 		p.peers = append(p.peers, "http://"+ports[1].addr())
+		known := ports[1].addr()
+		if opts.PeerAddr != nil {
+			if known, err = opts.PeerAddr(len(p.known), known); err != nil {
+				return nil, fmt.Errorf("option PeerAddr: %w", err)
+			}
+		}
+		p.known = append(p.known, "http://"+known)
 	}
 	return p, nil
 }
@@ -50,7 +59,7 @@ func (e *Etcd) secureClients(p *etcdPlan) (err error) {
 // args returns the flags of member i. There is no configuration file.
 func (p *etcdPlan) args(i int) []string {
 	var cluster []string
-	for j, url := range p.peers {
+	for j, url := range p.known {
 		cluster = append(cluster, memberName(j)+"="+url)
 	}
 	args := []string{
@@ -59,7 +68,7 @@ func (p *etcdPlan) args(i int) []string {
 		"--listen-client-urls=" + p.clients[i],
 		"--advertise-client-urls=" + p.clients[i],
 		"--listen-peer-urls=" + p.peers[i],
-		"--initial-advertise-peer-urls=" + p.peers[i],
+		"--initial-advertise-peer-urls=" + p.known[i],
 		"--initial-cluster=" + strings.Join(cluster, ","),
 		// Members of another cluster that once had these ports are turned away.
 		"--initial-cluster-token=" + filepath.Base(p.dir),
