@@ -118,8 +118,8 @@ func (l *Link) Cut() {
 }
 
 // DropConnections resets the connection: calls that wait for a reply fail with
-// driver.ErrUncertain, watches are lost and set again, and what is on its way
-// is thrown away. The next call gets through.
+// driver.ErrUncertain, and what is on its way, news of a change too, is thrown
+// away. The next call gets through.
 func (l *Link) DropConnections() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -68,9 +68,9 @@ func (st *Store) renew(l *lessee) (struct{}, error) {
 // machines have by their separate clocks.
 func (st *Store) lapse(l *lessee) {
 	st.mu.Lock()
-	check, due := l.check, !l.ended && !time.Now().Before(l.deadline)
+	check, due := l.check, !time.Now().Before(l.deadline)
 	st.mu.Unlock()
-	if !due { // renewed, which has set the timer again, or over
+	if !due { // renewed in this moment, which has set the timer again
 		return
 	}
 	// From here on renew refuses, so that what is due stays due.
@@ -81,7 +81,7 @@ func (st *Store) lapse(l *lessee) {
 	_, _ = st.end(l)
 }
 
-// end ends a session, if it is not over yet, and removes its nodes.
+// end ends a session and removes its nodes. It is idempotent.
 func (st *Store) end(l *lessee) (struct{}, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -90,9 +90,6 @@ func (st *Store) end(l *lessee) (struct{}, error) {
 }
 
 func (st *Store) endLocked(l *lessee) {
-	if l.ended {
-		return
-	}
 	l.ended = true
 	l.timer.Stop()
 	for _, n := range l.slots {

@@ -185,7 +185,7 @@ func (l *Link) reset() {
 	l.turn()
 }
 
-// turn tells the waits that their watches are gone, or can be set again.
+// turn tells those whose request for a watch was lost or refused that they can ask again.
 func (l *Link) turn() {
 	next := make(chan struct{})
 	if last := l.turned.Swap(&next); last != nil {

@@ -30,12 +30,11 @@ func (c *Conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, e
 
 // view is a directory as one watch shows it.
 type view struct {
-	conn   *Conn
-	dir    string
-	set    *observer       // that is set at the store, or nil
-	turned <-chan struct{} // closed when the link that it was set over breaks
-	shown  bool
-	last   []driver.Node // what was shown last
+	conn  *Conn
+	dir   string
+	set   *observer // that is set at the store, or nil
+	shown bool
+	last  []driver.Node // what was shown last
 }
 
 // next returns the next state to show.
@@ -80,7 +79,7 @@ func (v *view) look(ctx context.Context) (line []driver.Node, ok bool) {
 			return nil, false
 		}
 	}
-	v.turned = *v.conn.link.turned.Load() // before it is set, so that no break is missed
+	turned := *v.conn.link.turned.Load() // before it is asked, so that no break of it is missed
 	o := newObserver(v.conn, v.dir)
 	line, err := ask(ctx, v.conn.link, c, o, (*Store).observe)
 	if err == nil {
@@ -92,7 +91,7 @@ func (v *view) look(ctx context.Context) (line []driver.Node, ok bool) {
 	defer timer.Stop()
 	// Whichever is ready, the loop above looks at all of them.
 	select {
-	case <-v.turned:
+	case <-turned:
 	case <-timer.C:
 	case <-ctx.Done():
 	case <-v.conn.closed:
@@ -107,7 +106,6 @@ func (v *view) news(ctx context.Context, c call) {
 	select {
 	case <-v.set.fired:
 		_ = v.conn.link.deliver(ctx, c)
-	case <-v.turned:
 	case <-ctx.Done():
 	case <-v.conn.closed:
 	}

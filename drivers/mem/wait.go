@@ -31,15 +31,15 @@ func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (int, error)
 		if err := ctx.Err(); err != nil {
 			return 0, &driver.Error{Op: string(OpWait), Store: scheme, Key: nodes[0].Key, Err: err}
 		}
-		turned := *s.conn.link.turned.Load() // before the watch is set, so that no break of it is missed
-		i, err := s.wait(ctx, nodes, turned)
+		turned := *s.conn.link.turned.Load() // before it is asked, so that no break of it is missed
+		i, err := s.wait(ctx, nodes)
 		switch {
 		case s.lease.Err() != nil || err != nil && ctx.Err() != nil:
 			continue // to say so; after the session's end no news counts
 		case err == nil:
 			return i, nil
 		}
-		// The watch could not be set, or is broken.
+		// The watch could not be set, or its news was lost.
 		timer := time.NewTimer(pause)
 		// Whichever is ready, the loop looks at all of them.
 		select {
@@ -52,8 +52,9 @@ func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (int, error)
 	}
 }
 
-// wait waits with one watch for as long as it is whole.
-func (s *session) wait(ctx context.Context, nodes []driver.Node, turned <-chan struct{}) (int, error) {
+// wait waits with one watch until that fires. The store keeps a watch whose link has
+// broken; it is the news that gets lost.
+func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 	// No limit for the attempt: it is not urgent that another server is asked,
 	// and the session's end bounds it.
 	c := call{OpWait, nodes[0].Key, 0, s.Done()}
@@ -71,8 +72,6 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node, turned <-chan s
 	// the same moment, and the caller of wait looks at the session.
 	select {
 	case i = <-w.fired:
-	case <-turned:
-		err = &driver.Error{Op: string(OpWait), Store: scheme, Key: c.key, Kind: driver.ErrUncertain, Err: errReset}
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-s.Done():
