@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -70,13 +71,20 @@ func (t *Trial) methods(c driver.Conn, s driver.Session) []method {
 	stays := t.Bystander(dir)
 	updated := t.Create(s, dir, "updated")
 	deleted := t.Create(s, dir, "deleted")
+	t.Create(s, dir, "abandoned")
 	nodes := []driver.Node{stays}
+	holds := func(nodes []driver.Node, err error) error {
+		if _, ok := find(nodes, stays); err == nil && !ok {
+			return fmt.Errorf("no error, and a list without %s: %s", show(stays), show(nodes...))
+		}
+		return err
+	}
 	ms := []method{
 		{"OpenSession", func(ctx context.Context) error { _, err := c.OpenSession(ctx, t.h.TTL); return err }},
-		{"Conn.List", func(ctx context.Context) error { _, err := c.List(ctx, dir); return err }},
+		{"Conn.List", func(ctx context.Context) error { return holds(c.List(ctx, dir)) }},
 		{"Create", func(ctx context.Context) error { _, err := s.Create(ctx, dir, "created", nil); return err }},
 		{"Abandon", func(ctx context.Context) error { return s.Abandon(ctx, dir, "abandoned") }},
-		{"Session.List", func(ctx context.Context) error { _, err := s.List(ctx, dir); return err }},
+		{"Session.List", func(ctx context.Context) error { return holds(s.List(ctx, dir)) }},
 		{"WaitDelete", func(ctx context.Context) error { return s.WaitDelete(ctx, stays) }},
 		{"Update", func(ctx context.Context) error { _, err := s.Update(ctx, updated, []byte("new")); return err }},
 		{"Delete", func(ctx context.Context) error { return s.Delete(ctx, deleted) }},
@@ -93,7 +101,7 @@ func (t *Trial) methods(c driver.Conn, s driver.Session) []method {
 				_, _, err := f.CreateNames(ctx, dir, "named", nil)
 				return err
 			}},
-			method{"ListNames", func(ctx context.Context) error { _, err := f.ListNames(ctx, dir); return err }},
+			method{"ListNames", func(ctx context.Context) error { return holds(f.ListNames(ctx, dir)) }},
 		)
 	}
 	if f, ok := driver.As[driver.AnyWaiter](s); ok {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -38,12 +39,37 @@ func saysCtx(t *Trial, fault func(Link)) {
 	s := t.SessionOn(c)
 	ms := t.methods(c, s)
 	fault(l)
+	effect := t.methodEffects(s)
 	for _, e := range endings {
 		for _, o := range t.surrender(ms, e.make) {
 			if !o.saysCtx() {
 				t.Fatalf("%s, whose ctx was %s, returned %q; want an error that Is %q", o.method, e.name, o.err, o.ctxErr)
 			}
+			if seen := effect[o.method]; !o.returned.IsZero() && o.err == nil && seen != nil {
+				if err := seen(); err != nil {
+					t.Fatalf("%s, whose ctx was %s over a broken link, returned no error, and has had no effect: %v", o.method, e.name, err)
+				}
+			}
 		}
+	}
+}
+
+// methodEffects are what a third client sees of the methods that change something, once
+// they have.
+func (t *Trial) methodEffects(s driver.Session) map[string]func() error {
+	has := func(id string, data string) func() error {
+		return func() error {
+			for _, n := range t.mine(s, dir, id) {
+				if string(n.Data) == data {
+					return nil
+				}
+			}
+			return fmt.Errorf("a third client sees no node of the id %s with the data %q", id, data)
+		}
+	}
+	return map[string]func() error{
+		"Create": has("created", ""), "CreateList": has("listed", ""), "CreateNames": has("named", ""), "Update": has("updated", "new"),
+		"Delete": t.none(s, dir, "deleted"), "Abandon": t.none(s, dir, "abandoned"),
 	}
 }
 

@@ -49,6 +49,32 @@ func errorSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "abandon-given-up-is-done", Breaks: "E1",
+			Doc: "An Abandon whose ctx ends says that it is done: it goes on in the background.",
+			Apply: eachSession(func(s *session) {
+				s.abandon = func(ctx context.Context, dir, id string) error {
+					err := s.Session.Abandon(ctx, dir, id)
+					if ctx.Err() != nil {
+						return nil
+					}
+					return err
+				}
+			}),
+		},
+		{
+			Name: "list-given-up-is-empty", Breaks: "E1",
+			Doc: "A List whose ctx ends shows an empty directory and no error.",
+			Apply: eachSession(func(s *session) {
+				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					nodes, err := s.Session.List(ctx, dir)
+					if ctx.Err() != nil {
+						return nil, nil
+					}
+					return nodes, err
+				}
+			}),
+		},
+		{
 			Name: "lost-reply-unavailable", Breaks: "E2",
 			Doc: "A call whose reply was lost passes for one that never reached the store. (gRPC's Unavailable says either; go#11978.)",
 			Apply: eachSession(func(s *session) {

@@ -6,6 +6,7 @@
 //
 //	go run ./mutate                              # in internal/tools: all packages
 //	go run ./mutate -packages drivers/mem        # only those whose path has that prefix
+//	go run ./mutate -without programs            # in a third of the time, and it finds less
 //	go run ./mutate -run 17 -v                   # one mutant, with what the suite prints
 //	go run ./mutate -survivors /tmp              # writes the survivors to /tmp/survivors-….txt
 //	go run ./mutate -again /tmp/survivors-….txt  # runs only those, and prints no table
@@ -31,6 +32,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,6 +43,7 @@ func main() {
 	root := flag.String("root", "../..", "the directory of the module whose packages are mutated")
 	flag.StringVar(&o.packages, "packages", "", "mutate only packages whose path below the module begins with this")
 	flag.IntVar(&o.only, "run", 0, "run only the mutant with this number")
+	flag.StringVar(&o.without, "without", "", "leave out the variants that this regular expression matches")
 	flag.StringVar(&o.again, "again", "", "run only the mutants that this file of survivors names")
 	flag.BoolVar(&o.verbose, "v", false, "print what the suite prints")
 	flag.BoolVar(&o.list, "list", false, "list the mutants and run nothing")
@@ -62,10 +66,10 @@ func main() {
 
 // options are the flags.
 type options struct {
-	root, packages, survivors, again, equivalents string
-	only, processes                               int
-	patience                                      time.Duration // with what takes longer than the original
-	verbose, list                                 bool
+	root, packages, survivors, again, without, equivalents string
+	only, processes                                        int
+	patience                                               time.Duration // with what takes longer than the original
+	verbose, list                                          bool
 }
 
 // target is a package that is mutated.
@@ -108,9 +112,16 @@ func mutate(ctx context.Context, w io.Writer, o options, suites []suite) error {
 	if err != nil {
 		return err
 	}
+	var without *regexp.Regexp
+	if o.without != "" {
+		if without, err = regexp.Compile(o.without); err != nil {
+			return err
+		}
+	}
 	var rows []row
 	for _, s := range suites {
 		s.targets = selected(s.targets, o.packages)
+		s.variants = slices.DeleteFunc(slices.Clone(s.variants), func(v string) bool { return without != nil && without.MatchString(v) })
 		if len(s.targets) == 0 {
 			continue
 		}
