@@ -38,8 +38,12 @@ func saysCtx(t *Trial, fault func(Link)) {
 	c, l := t.OpenLink()
 	s := t.SessionOn(c)
 	ms := t.methods(c, s)
-	fault(l)
 	effect := t.methodEffects(s)
+	t.Create(s, dir, "gone")
+	if err := s.Abandon(t.ctx, dir, "gone"); err != nil || !t.comes(t.patience(), t.none(s, dir, "gone")) {
+		t.NotVerified("Abandon over a link that works does not remove the node, which C4 is about")
+	}
+	fault(l)
 	for _, e := range endings {
 		for _, o := range t.surrender(ms, e.make) {
 			if !o.saysCtx() {
