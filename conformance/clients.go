@@ -100,6 +100,9 @@ func (t *Trial) insist(s driver.Session, what string, call func() error) {
 		}
 		t.pause()
 	}
+	if err == nil {
+		t.Fatalf("%s: it was not even tried within the time-out of the case", what)
+	}
 	t.Fatalf("%s: %v", what, err)
 }
 

@@ -34,12 +34,12 @@ func (l *deafLink) nextReset() <-chan struct{} {
 
 // deafConn has no fast paths, so that all who wait for others do so in WaitDelete.
 type deafConn struct {
-	slowConn
+	wrappingConn
 	link *deafLink
 }
 
 func (c deafConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
-	s, err := c.slowConn.OpenSession(ctx, ttl)
+	s, err := c.wrappingConn.OpenSession(ctx, ttl)
 	return deafSession{s, c.link}, err
 }
 
@@ -77,7 +77,7 @@ func TestDeafAfterReset(t *testing.T) {
 				h.Timeout = 30 * time.Second
 				relink(&h, func(c driver.Conn, l conformance.Link) (driver.Conn, conformance.Link) {
 					deaf := &deafLink{Link: l, turned: make(chan struct{})}
-					return deafConn{slowConn{c}, deaf}, deaf
+					return deafConn{wrappingConn{c, slowly}, deaf}, deaf
 				})
 				found = check(t, h, pick(t, id)...).Results[0].Status == conformance.Failed
 			})

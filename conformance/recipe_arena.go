@@ -38,6 +38,14 @@ type bid struct {
 	over <-chan struct{}
 }
 
+// result describes what an acquire has returned.
+func result(h subject.Hold, err error) string {
+	if err != nil {
+		return fmt.Sprintf("the error %q", err)
+	}
+	return fmt.Sprintf("a hold with token %d", h.Token())
+}
+
 // bid begins to acquire.
 func (a arena) bid(ctx context.Context, what string, w subject.Want) *bid {
 	b := &bid{what: what}
@@ -75,7 +83,7 @@ func (a arena) fails(b *bid, want error) {
 		a.Fatalf("%s: the acquire does not return; want an error that Is %q", b.what, want)
 	}
 	if !errors.Is(b.err, want) {
-		a.Fatalf("%s: the acquire returned %s; want one that Is %q", b.what, errorOf(b.err), want)
+		a.Fatalf("%s: the acquire returned %s; want an error that Is %q", b.what, result(b.hold, b.err), want)
 	}
 }
 
@@ -84,7 +92,7 @@ func (a arena) fails(b *bid, want error) {
 func (a arena) waits(bids ...*bid) {
 	for _, b := range bids {
 		if ended(b.over) {
-			a.Fatalf("%s: the acquire has returned %s; want it blocked", b.what, errorOf(b.err))
+			a.Fatalf("%s: the acquire has returned %s; want it blocked", b.what, result(b.hold, b.err))
 		}
 	}
 }

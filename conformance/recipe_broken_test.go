@@ -42,6 +42,8 @@ func suspects() (all []suspect) {
 	for _, r := range spoiled.Elections() {
 		all = append(all, suspect{"election " + r.Name, r.Breaks, r.Doc, sound, conformance.ElectionRules(r.Open)})
 	}
+	all = append(all, suspect{"lease-without-margin", "M23", "A session ends a moment before its lease runs out in the store.",
+		func(h conformance.Harness) conformance.Harness { return onSessions(h, withoutMargin) }, lockRules()})
 	for _, s := range sabotage.All() {
 		all = append(all, suspect{s.Name, "", s.Doc, s.Apply, conformance.RecipeRules()})
 		switch s.Breaks[0] {
@@ -73,29 +75,39 @@ func lockRules() (rules []conformance.Rule) {
 // withoutFastPaths hides the fast paths of sessions, so that the recipes use the calls that
 // a sabotage has broken.
 func withoutFastPaths(h conformance.Harness) conformance.Harness {
+	return onSessions(h, slowly)
+}
+
+func slowly(s driver.Session) driver.Session { return slowSession{s} }
+
+// onSessions has all sessions of a harness's driver be others.
+func onSessions(h conformance.Harness, wrap func(driver.Session) driver.Session) conformance.Harness {
 	open, openLink := h.Open, h.OpenLink
 	h.Open = func(ctx context.Context, namespace string) (driver.Conn, error) {
 		c, err := open(ctx, namespace)
-		return slowConn{c}, err
+		return wrappingConn{c, wrap}, err
 	}
 	h.OpenLink = func(ctx context.Context, namespace string) (driver.Conn, conformance.Link, error) {
 		c, l, err := openLink(ctx, namespace)
-		return slowConn{c}, l, err
+		return wrappingConn{c, wrap}, l, err
 	}
 	return h
 }
 
-type slowConn struct{ driver.Conn }
+type wrappingConn struct {
+	driver.Conn
+	wrap func(driver.Session) driver.Session
+}
 
 // Unwrap lets it be watched all the same.
-func (c slowConn) Unwrap() any { return c.Conn }
+func (c wrappingConn) Unwrap() any { return c.Conn }
 
-func (c slowConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+func (c wrappingConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 	s, err := c.Conn.OpenSession(ctx, ttl)
 	if err != nil {
 		return nil, err
 	}
-	return slowSession{s}, nil
+	return c.wrap(s), nil
 }
 
 type slowSession struct{ driver.Session }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -57,37 +56,6 @@ func caseName(contest, what string) string {
 		return what
 	}
 	return contest + ": " + what
-}
-
-func contestLoss(d duel, fault func(Link)) {
-	holder, l := d.ClientOverLink()
-	held := d.take(d.one(holder))
-	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
-	fault(l)
-	told := false
-	grant := d.Go(func() {
-		<-next.over
-		told = ended(held.Done())
-	})
-	if !d.within(d.h.Expiry+d.patience(), grant) {
-		d.Fatalf("what the one who was cut off has does not go to the next in line")
-	}
-	second := d.wins(next)
-	if !told && held.Err() == nil {
-		d.Fatalf("the next in line got it, and the holder had not been told")
-	}
-	d.ends(held, "the holder that was cut off", coord.ErrSessionLost)
-	if second.Token() <= held.Token() {
-		d.Fatalf("the next in line got token %d after %d", second.Token(), held.Token())
-	}
-	if err := held.Release(d.ctx); !errors.Is(err, coord.ErrNotHeld) {
-		d.Fatalf("releasing what is lost returned %s; want ErrNotHeld", errorOf(err))
-	}
-	d.holds(second)
-	d.heal(l)
-	d.stay([]subject.Hold{second}) // nothing of the loser's lands on it
-	d.release(second)
-	d.empty()
 }
 
 func contestGiveUp(d duel) {

@@ -17,20 +17,20 @@ func contestClose(d duel) {
 	if err := b.Close(d.ctx); err != nil {
 		d.Fatalf("Close of the waiter's client: %v", err)
 	}
-	d.leftBy("the waiter's client", 1)
+	d.leftBy("Close of the waiter's client", 1)
 	d.fails(waiter, coord.ErrClosed)
 	if err := a.Close(d.ctx); err != nil {
 		d.Fatalf("Close of the holder's client: %v", err)
 	}
-	d.leftBy("the holder's client", 0)
+	d.leftBy("Close of the holder's client", 0)
 	d.ends(held, "the hold of the closed client", coord.ErrClosed)
 	d.empty()
 }
 
-// leftBy wants the line to have so many entries as soon as a client is closed.
-func (d duel) leftBy(closed string, entries int) {
+// leftBy wants the line to have so many entries as soon as something has returned.
+func (d duel) leftBy(what string, entries int) {
 	if left := d.contending(); len(left) != entries {
-		d.Fatalf("after Close of %s the line has %s; want %d entries", closed, show(left...), entries)
+		d.Fatalf("after %s the line has %s; want %d entries", what, show(left...), entries)
 	}
 }
 
@@ -47,11 +47,11 @@ func contestCloseAnytime(d duel) {
 		if err := c.Close(d.ctx); err != nil {
 			d.Fatalf("Close: %v", err)
 		}
-		d.leftBy("a waiter's client", 1)
+		d.leftBy("Close of a waiter's client", 1)
 		d.fails(b, coord.ErrClosed)
 	}
 	d.Throughout(d.lateness(), func() error {
-		d.leftBy("all waiters' clients", 1)
+		d.leftBy("Close of all waiters' clients", 1)
 		return nil
 	})
 	d.holds(held)

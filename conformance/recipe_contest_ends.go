@@ -5,63 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 )
-
-func contestReleaseAgain(d duel) {
-	a, b := d.Client(), d.Client()
-	held := d.take(d.one(a))
-	next := d.join(d.ctx, "the next in line", d.other(b), 2)
-	last := d.join(d.ctx, "the last in line", d.one(a), 3)
-	d.release(held, held)
-	second := d.wins(next)
-	d.release(held)
-	d.entries(2)
-	d.stay([]subject.Hold{second}, last)
-	d.ends(held, "the hold that was released", coord.ErrReleased)
-	d.release(second)
-	h := d.wins(last)
-	d.release(held)
-	d.entries(1)
-	d.holds(h)
-	d.release(h)
-	d.empty()
-}
-
-func contestReleaseLate(d duel) {
-	c, l := d.ClientOverLink()
-	held := d.take(d.one(c))
-	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
-	l.Freeze(netfault.Both)
-	ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/8)
-	defer cancel()
-	if err := held.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		d.Fatalf("releasing over a frozen link returned %s; want its ctx's error", errorOf(err))
-	}
-	d.heal(l)
-	d.release(held)
-	second := d.wins(next)
-	again := d.join(d.ctx, "the first holder, once more", d.one(c), 2) // the same slot may be in use again
-	d.release(held)
-	d.stay([]subject.Hold{second}, again)
-	d.entries(2)
-	d.release(second)
-	d.release(d.wins(again))
-	d.empty()
-}
-
-func contestReleaseDead(d duel) {
-	held := d.take(d.one(d.Client()))
-	ctx, cancel := context.WithCancel(d.ctx)
-	cancel()
-	if err := held.Release(ctx); !errors.Is(err, context.Canceled) {
-		d.Fatalf("releasing under a ctx that has ended returned %s", errorOf(err))
-	}
-	d.empty()
-	d.release(held)
-}
 
 // contestCtx lets calls run into the end of their ctx while nothing answers.
 func contestCtx(d duel, fault func(Link)) {
@@ -131,7 +77,7 @@ func contestDo(d duel) {
 	oops := errors.New("oops")
 	if err := w.Do(d.ctx, func(ctx context.Context, token uint64) error {
 		if token == 0 || ctx.Err() != nil {
-			d.Fatalf("Do calls its function with token %d under a ctx with the error %s", token, errorOf(ctx.Err()))
+			d.Fatalf("Do calls its function with token %d; its ctx's Err is %s", token, errorOf(ctx.Err()))
 		}
 		d.entries(1)
 		return oops

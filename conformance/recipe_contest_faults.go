@@ -79,44 +79,26 @@ func contestLateRequest(d duel) {
 	d.release(d.take(d.other(d.Client())))
 }
 
-func contestRemoved(d duel) {
-	a, b, c := d.Client(), d.Client(), d.Client()
-	held := d.take(d.one(a))
-	second := d.join(d.ctx, "the waiter whose entry was removed", d.other(b), 2)
-	third := d.join(d.ctx, "the waiter behind it", d.other(c), 3)
-	nodes := d.entries(3)
-	d.removeNode(nodes[1])
-	d.fails(second, coord.ErrRemoved)
-	d.stay([]subject.Hold{held}, third)
-	d.removeNode(nodes[0])
-	d.ends(held, "the holder whose entry was removed", coord.ErrRemoved)
-	d.release(d.wins(third))
-	d.empty()
-}
-
-func contestRemovedDir(d duel) {
-	a, b := d.Client(), d.Client()
-	held := d.take(d.one(a))
-	waiter := d.join(d.ctx, "the waiter in the removed directory", d.other(b), 2)
-	d.removeDir(d.dir())
-	d.ends(held, "the holder in the removed directory", coord.ErrRemoved)
-	if _, ok := driver.As[driver.AnyWaiter](held.Session().Driver()); ok && b.Caps().Has(driver.CapWaitFirst) {
-		d.fails(waiter, coord.ErrRemoved)
-	} else if d.within(d.patience(), waiter.over) && waiter.err == nil {
-		// Who cannot wait for the first of two nodes cannot tell that from a grant,
-		// and is told soon after.
-		d.ends(waiter.hold, "the waiter in the removed directory", coord.ErrRemoved)
-	} else {
-		d.fails(waiter, coord.ErrRemoved)
+// contestBackAtOnce: what clears up after who has given up does not hit what the same
+// client has next, perhaps in the same slot.
+func contestBackAtOnce(d duel) {
+	c, l := d.ClientOverLink()
+	d.release(d.take(d.one(c)))
+	for range 3 {
+		l.Freeze(netfault.Up)
+		ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/8)
+		d.fails(d.bid(ctx, "given up over a frozen link", d.one(c)), context.DeadlineExceeded)
+		cancel()
+		l.DropConnections()
+		d.heal(l)
+		held := d.take(d.one(c))
+		next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
+		d.stay([]subject.Hold{held}, next)
+		d.entries(2)
+		d.release(held)
+		d.release(d.wins(next))
+		d.empty()
 	}
-	later := d.take(d.other(b))
-	if later.Token() <= held.Token() {
-		d.Fatalf("token %d was given out after %d", later.Token(), held.Token())
-	}
-	again := d.join(d.ctx, "the first, once more", d.one(a), 2)
-	d.release(later)
-	d.release(d.wins(again))
-	d.empty()
 }
 
 func contestForeign(d duel) {

@@ -3,10 +3,8 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -48,66 +46,14 @@ func (n *wakes) next() (woken, watches int) {
 
 // counted is a client whose wakes are counted.
 func (t *Trial) counted(n *wakes) *coord.Client {
-	conn := t.Open()
-	c := countedConn{conn, n}
-	if _, ok := driver.As[driver.Watcher](conn); ok {
-		return t.clientOn(countedWatcher{c})
-	}
-	return t.clientOn(c)
-}
-
-type countedConn struct {
-	driver.Conn
-	n *wakes
-}
-
-// Unwrap makes the connection's other abilities reachable.
-func (c countedConn) Unwrap() any { return c.Conn }
-
-func (c countedConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
-	s, err := c.Conn.OpenSession(ctx, ttl)
-	if err != nil {
-		return nil, err
-	}
-	if fast, ok := driver.As[driver.AnyWaiter](s); ok {
-		return countedAnyWaiter{countedSession{s, c.n}, fast}, nil
-	}
-	return countedSession{s, c.n}, nil
-}
-
-type countedWatcher struct{ countedConn }
-
-func (c countedWatcher) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
-	f, _ := driver.As[driver.Watcher](c.Conn) // it is there, or there were no countedWatcher
-	c.n.watches.Add(1)
-	return f.Watch(ctx, dir)
-}
-
-type countedSession struct {
-	driver.Session
-	n *wakes
-}
-
-// Unwrap makes the session's other abilities reachable.
-func (s countedSession) Unwrap() any { return s.Session }
-
-func (s countedSession) WaitDelete(ctx context.Context, n driver.Node) error {
-	err := s.Session.WaitDelete(ctx, n)
-	if err == nil {
-		s.n.add(s.Session, n)
-	}
-	return err
-}
-
-type countedAnyWaiter struct {
-	countedSession
-	fast driver.AnyWaiter
-}
-
-func (s countedAnyWaiter) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
-	i, err := s.fast.WaitAny(ctx, nodes)
-	if err == nil {
-		s.n.add(s.Session, nodes[i])
-	}
-	return i, err
+	return t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if c.op == "Watch" {
+			n.watches.Add(1)
+		}
+		err := next(ctx)
+		if err == nil && (c.op == "WaitDelete" || c.op == "WaitAny") {
+			n.add(c.session, c.nodes[c.gone])
+		}
+		return err
+	})
 }

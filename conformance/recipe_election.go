@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/recipes/election"
@@ -70,9 +71,12 @@ func electionStandRules(open electionOf) []Rule {
 			},
 		},
 		{
-			ID:    "K3",
-			Text:  "The leader and the candidates are listed with who they are and their values, and no leader where there is none.",
-			Cases: []Case{{Name: "from a third client", Check: open.check(candidatesShow)}},
+			ID:   "K3",
+			Text: "The leader and the candidates are listed with who they are and their values, and no leader where there is none.",
+			Cases: []Case{
+				{Name: "from a third client", Check: open.check(candidatesShow)},
+				{Name: "the next in line is cut off", Needs: NeedLink, Check: open.check(nextIsCutOff)},
+			},
 		},
 		{
 			ID:   "K4",
@@ -204,7 +208,7 @@ func tryCampaignLeavesNothing(t poll) {
 	}
 	for range 5 {
 		if _, err := t.open(b, name).TryCampaign(t.ctx, nil); !errors.Is(err, coord.ErrBusy) {
-			t.Fatalf("TryCampaign where somebody leads: %s; want ErrBusy", errorOf(err))
+			t.Fatalf("TryCampaign where somebody leads returned %s; want ErrBusy", errorOf(err))
 		}
 	}
 	t.settles(func() error { t.candidates(1); return nil })
@@ -239,13 +243,44 @@ func candidatesShow(t poll) {
 	t.resign(t.elected(s, "the candidate"))
 }
 
+// nextIsCutOff: whose turn it is, and who does not know it, does not lead.
+func nextIsCutOff(t poll) {
+	third := t.Client()
+	all := []*follower{t.follow(t.ctx, third)}
+	c, link := t.ClientOverLink()
+	l := t.elect(t.Client(), "a")
+	next := t.standing(t.ctx, c, "b", 2)
+	t.shown(all, "a")
+	t.settles(func() error { t.candidates(2); return t.leads(third, "a")() }) // and it has noted that it has to wait
+	link.Freeze(netfault.Both)
+	t.resign(l)
+	t.Throughout(t.h.TTL/8, func() error {
+		if slices.Contains(all[0].words(), "b") {
+			return errors.New("an observer is shown a leader who does not know that it is its turn")
+		}
+		if led, err := t.open(third, name).Leader(t.ctx); !errors.Is(err, election.ErrNoLeader) {
+			return fmt.Errorf("by Leader %q leads, %s, who does not know that it is its turn; want ErrNoLeader", led.Value, errorOf(err))
+		}
+		c, err := t.open(third, name).Candidates(t.ctx)
+		if err != nil || len(c.Holders) > 0 || len(c.Waiters) != 1 || string(c.Waiters[0].Value) != "b" {
+			return fmt.Errorf("by Candidates there are %+v, %s; want one who waits", c, errorOf(err))
+		}
+		return nil
+	})
+	t.heal(link)
+	l = t.elected(next, "the next in line")
+	t.shown(all, "b")
+	t.allPossible(all)
+	t.resign(l)
+}
+
 func revokesLeader(t poll) {
 	l := t.elect(t.Client(), "v")
 	operator := t.Client()
 	var err error
 	asked := t.Go(func() { err = t.open(operator, name).Revoke(t.ctx, l.Token(), "maintenance") })
 	if r, err := l.Revoked(t.ctx); err != nil || r.Reason != "maintenance" {
-		t.Fatalf("Revoked returned %+v, %s", r, errorOf(err))
+		t.Fatalf("Revoked returned %+v, %s; want the reason of who asked", r, errorOf(err))
 	}
 	if err := t.leads(operator, "v")(); err != nil {
 		t.Fatalf("asked to step down: %v", err)
@@ -253,6 +288,6 @@ func revokesLeader(t poll) {
 	t.resign(l)
 	t.Trial.join("Revoke, when the leader has resigned", asked)
 	if err != nil {
-		t.Fatalf("Revoke, when the leader has resigned: %s", errorOf(err))
+		t.Fatalf("Revoke, when the leader has resigned, returned %q", err)
 	}
 }

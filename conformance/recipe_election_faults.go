@@ -15,9 +15,13 @@ func electionFaultRules(open electionOf) []Rule {
 	cs := open.contests()
 	return []Rule{
 		{
-			ID:    "K10",
-			Text:  "A leader that is cut off is told of its loss before anybody else is elected.",
-			Cases: slices.Concat(cs.frozen(contestLoss), open.frozen("observed", deposedFirst)),
+			ID:   "K10",
+			Text: "A leadership has ended, and its context with it, before anybody else is elected.",
+			Cases: slices.Concat(
+				cs.frozen(contestLoss),
+				open.frozen("observed", deposedFirst),
+				cs.cases("resigned over a slow link", NeedLink, contestReleaseSlow),
+			),
 		},
 		{
 			ID:   "K11",
@@ -29,6 +33,11 @@ func electionFaultRules(open electionOf) []Rule {
 				cs.cases("given up while the request is held", NeedLink, contestLateRequest),
 				cs.cases("given up in line", 0, contestGiveUp),
 				cs.cases("those ahead come and go", 0, contestChurn),
+				cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter),
+				cs.cases("given up, and back at once", NeedLink, contestBackAtOnce),
+				cs.acquiresAtEveryStep("a request lost", 0, whenRequestLost),
+				cs.acquiresAtEveryStep("a reply lost", 0, whenReplyLost),
+				cs.acquiresAtEveryStep("refused", 0, whenRefused),
 			),
 		},
 		{
@@ -38,6 +47,10 @@ func electionFaultRules(open electionOf) []Rule {
 				cs.cases("again and again", 0, contestReleaseAgain),
 				cs.cases("given up while the link is frozen", NeedLink, contestReleaseLate),
 				cs.cases("under a ctx that has ended", 0, contestReleaseDead),
+				cs.cases("under its own context", NeedLink, contestReleaseOwn),
+				cs.cases("again while the first is on its way", NeedLink, contestReleaseTwice),
+				cs.releasesAtEveryStep("trouble", 0, trouble()...),
+				cs.releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 				[]Case{{Name: "nothing is proclaimed after it", Needs: NeedLink, Check: open.check(resignsForGood)}},
 			),
 		},
@@ -50,9 +63,12 @@ func electionFaultRules(open electionOf) []Rule {
 			),
 		},
 		{
-			ID:    "K14",
-			Text:  "A candidate whose session is lost fails, and is never elected.",
-			Cases: cs.cases("ended by the store", NeedExpire, contestSessionLost),
+			ID:   "K14",
+			Text: "A candidate whose session is lost fails, and is never elected.",
+			Cases: slices.Concat(
+				cs.cases("ended by the store", NeedExpire, contestSessionLost),
+				cs.acquiresAtEveryStep("ended by the store", NeedExpire, whenEndedBefore, whenEndedAfter),
+			),
 		},
 		{
 			ID:   "K15",

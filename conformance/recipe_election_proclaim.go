@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -28,6 +29,7 @@ func electionProclaimRules(open electionOf) []Rule {
 			Cases: []Case{
 				{Name: "replies lost", Needs: NeedLink, Check: open.check(proclaimsAgain)},
 				{Name: "given up while the request is held", Needs: NeedLink | NeedHold, Check: open.check(proclaimOvertaken)},
+				{Name: "made again while the later one begins", Needs: NeedLink, Check: open.check(proclaimsTakeTurns)},
 			},
 		},
 	}
@@ -68,6 +70,30 @@ func proclaimsAgain(t poll) {
 	t.heal(link)
 	t.proclaim(l, "2")
 	t.settles(t.leads(t.Client(), "2"))
+	t.resign(l)
+}
+
+// proclaimsTakeTurns: the reply to the first value is lost, so it is proclaimed again by
+// itself, and the second one begins before.
+func proclaimsTakeTurns(t poll) {
+	c, link := t.ClientOverLink()
+	third := t.Client()
+	all := []*follower{t.follow(t.ctx, third)}
+	l := t.elect(c, "0")
+	for round := range 3 {
+		first, second := fmt.Sprint("first ", round), fmt.Sprint("second ", round)
+		link.DropReplies()
+		one := t.Go(func() { t.proclaim(l, first) })
+		t.Eventually(t.patience(), t.leads(third, first))
+		t.heal(link)
+		other := t.Go(func() { t.proclaim(l, second) })
+		t.Trial.join("Proclaim, over a link that works again", one, other)
+		t.shown(all, second)
+		t.Throughout(t.lateness(), t.leads(third, second))
+		if words := all[0].words(); words[len(words)-1] != second {
+			t.Fatalf("an observer is shown %s; want %s, which was proclaimed last", words[len(words)-1], second)
+		}
+	}
 	t.resign(l)
 }
 

@@ -113,7 +113,7 @@ func tryLockLeavesNothing(t *Trial) {
 	}
 	for range 5 {
 		if _, err := mutex.New(b, name).TryLock(t.ctx); !errors.Is(err, coord.ErrBusy) {
-			t.Fatalf("TryLock of a held lock: %s; want ErrBusy", errorOf(err))
+			t.Fatalf("TryLock of a held lock returned %s; want ErrBusy", errorOf(err))
 		}
 	}
 	t.line(1)

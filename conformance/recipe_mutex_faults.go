@@ -21,8 +21,8 @@ func mutexFaultRules(cs contests) []Rule {
 	return []Rule{
 		{
 			ID:    "M8",
-			Text:  "A holder that is cut off is told of its loss before anybody else has the lock.",
-			Cases: cs.frozen(contestLoss),
+			Text:  "A hold has ended, and its context with it, before anybody else has the lock.",
+			Cases: slices.Concat(cs.frozen(contestLoss), cs.cases("released over a slow link", NeedLink, contestReleaseSlow)),
 		},
 		{
 			ID:   "M9",
@@ -30,6 +30,7 @@ func mutexFaultRules(cs contests) []Rule {
 			Cases: slices.Concat(
 				cs.cases("in the middle of the line", 0, contestGiveUp),
 				cs.cases("those ahead come and go", 0, contestChurn),
+				cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter),
 			),
 		},
 		{
@@ -40,6 +41,10 @@ func mutexFaultRules(cs contests) []Rule {
 				cs.cases("replies lost while it waits", NeedLink, contestLostReplyWaiting),
 				cs.cases("a reply lost and then the session", NeedLink|NeedExpire, contestLostReplyAndSession),
 				cs.cases("given up while the request is held", NeedLink, contestLateRequest),
+				cs.cases("given up, and back at once", NeedLink, contestBackAtOnce),
+				cs.acquiresAtEveryStep("a request lost", 0, whenRequestLost),
+				cs.acquiresAtEveryStep("a reply lost", 0, whenReplyLost),
+				cs.acquiresAtEveryStep("refused", 0, whenRefused),
 			),
 		},
 		{
@@ -49,6 +54,11 @@ func mutexFaultRules(cs contests) []Rule {
 				cs.cases("again and again", 0, contestReleaseAgain),
 				cs.cases("given up while the link is frozen", NeedLink, contestReleaseLate),
 				cs.cases("under a ctx that has ended", 0, contestReleaseDead),
+				cs.cases("under its own context", NeedLink, contestReleaseOwn),
+				cs.cases("again while the first is on its way", NeedLink, contestReleaseTwice),
+				cs.cases("an inner hold, twice", 0, contestReleaseInner),
+				cs.releasesAtEveryStep("trouble", 0, trouble()...),
+				cs.releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 			),
 		},
 		{
@@ -92,9 +102,12 @@ func mutexEndRules(cs contests) []Rule {
 			),
 		},
 		{
-			ID:    "M17",
-			Text:  "A waiter whose session is lost fails, and is never granted the lock.",
-			Cases: cs.cases("ended by the store", NeedExpire, contestSessionLost),
+			ID:   "M17",
+			Text: "A waiter whose session is lost fails, and is never granted the lock.",
+			Cases: slices.Concat(
+				cs.cases("ended by the store", NeedExpire, contestSessionLost),
+				cs.acquiresAtEveryStep("ended by the store", NeedExpire, whenEndedBefore, whenEndedAfter),
+			),
 		},
 		{
 			ID:   "M18",
@@ -133,7 +146,20 @@ func mutexLineRules(cs contests) []Rule {
 			Text:  "After its clients are closed nothing is left in the store or the process.",
 			Cases: cs.cases("after much ado", NeedResidue, contestResidue),
 		},
+		{
+			ID:    "M23",
+			Text:  "Whoever is cut off has the promised margin to stop before anybody else has the lock: min(TTL/10, max(1 s, TTL/50)).",
+			Cases: cs.cases("cut off", NeedLink, contestMargin),
+		},
 	}
+}
+
+// entered wants an acquire under a hold's context to have given a hold of the same.
+func (a arena) entered(h subject.Hold, err error, outer subject.Hold, what string) subject.Hold {
+	if err != nil || h.Token() != outer.Token() {
+		a.Fatalf("%s returned %s; want a hold with token %d", what, result(h, err), outer.Token())
+	}
+	return h
 }
 
 func reenters(d duel) {
@@ -141,9 +167,7 @@ func reenters(d duel) {
 	outer := d.take(w)
 	for _, again := range []func(context.Context) (subject.Hold, error){w.Acquire, w.Try} {
 		inner, err := again(outer.Context())
-		if err != nil || inner.Token() != outer.Token() {
-			d.Fatalf("re-entering: %s", errorOf(err))
-		}
+		d.entered(inner, err, outer, "an acquire under a hold's context")
 		d.entries(1)
 		d.release(inner)
 		d.entries(1)

@@ -121,6 +121,7 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 			Text: "Downgrade lets in the readers right behind and no writer, and keeps the token.",
 			Cases: []Case{
 				{Name: "readers and writers behind", Check: open.check(rwDowngrade)},
+				{Name: "the readers leave one by one", Check: open.check(rwDowngradeReadersLeave)},
 				{Name: "a writer right behind", Check: open.check(rwDowngradeBeforeWriter)},
 				{Name: "while it is entered twice", Check: open.check(rwDowngradeRefused)},
 				{Name: "the reply lost", Needs: NeedLink, Check: open.check(rwDowngradeLostReply)},
@@ -143,6 +144,11 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 				open.contests().cases("again and again", 0, contestReleaseAgain),
 				open.contests().cases("given up while the link is frozen", NeedLink, contestReleaseLate),
 				open.contests().cases("under a ctx that has ended", 0, contestReleaseDead),
+				open.contests().cases("under its own context", NeedLink, contestReleaseOwn),
+				open.contests().cases("again while the first is on its way", NeedLink, contestReleaseTwice),
+				open.contests().cases("an inner hold, twice", 0, contestReleaseInner),
+				open.contests().releasesAtEveryStep("trouble", 0, trouble()...),
+				open.contests().releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 			),
 		},
 		{
@@ -159,8 +165,8 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 	return []Rule{
 		{
 			ID:    "R14",
-			Text:  "A holder that is cut off is told of its loss before anybody in its way holds.",
-			Cases: cs.frozen(contestLoss),
+			Text:  "A hold has ended, and its context with it, before anybody in its way holds.",
+			Cases: slices.Concat(cs.frozen(contestLoss), cs.cases("released over a slow link", NeedLink, contestReleaseSlow)),
 		},
 		{
 			ID:   "R15",
@@ -168,6 +174,7 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 			Cases: slices.Concat(
 				cs.cases("in the middle of the line", 0, contestGiveUp),
 				cs.cases("those ahead come and go", 0, contestChurn),
+				cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter),
 			),
 		},
 		{
@@ -183,6 +190,10 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 				cs.cases("replies lost while it waits", NeedLink, contestLostReplyWaiting),
 				cs.cases("a reply lost and then the session", NeedLink|NeedExpire, contestLostReplyAndSession),
 				cs.cases("given up while the request is held", NeedLink, contestLateRequest),
+				cs.cases("given up, and back at once", NeedLink, contestBackAtOnce),
+				cs.acquiresAtEveryStep("a request lost", 0, whenRequestLost),
+				cs.acquiresAtEveryStep("a reply lost", 0, whenReplyLost),
+				cs.acquiresAtEveryStep("refused", 0, whenRefused),
 			),
 		},
 		{
@@ -216,6 +227,7 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 			Text: "A waiter whose session is lost fails, and closing a client ends its holds and waits and leaves nothing.",
 			Cases: slices.Concat(
 				cs.cases("ended by the store", NeedExpire, contestSessionLost),
+				cs.acquiresAtEveryStep("ended by the store", NeedExpire, whenEndedBefore, whenEndedAfter),
 				cs.cases("while holding and waiting", 0, contestClose),
 				cs.cases("at any time", NeedLink, contestCloseAnytime),
 			),

@@ -45,6 +45,29 @@ func rwDowngrade(t rw) {
 	t.empty()
 }
 
+// rwDowngradeReadersLeave: whichever of the readers leaves first, the last of them to
+// leave is not the last who is in the writer's way.
+func rwDowngradeReadersLeave(t rw) {
+	a, b, c := t.Client(), t.Client(), t.Client()
+	for _, first := range []int{0, 1} {
+		w := t.take(t.write(a))
+		r1 := t.join(t.ctx, "a reader right behind", t.read(b), 2)
+		r2 := t.join(t.ctx, "another reader right behind", t.read(c), 3)
+		w2 := t.join(t.ctx, "the writer behind those", t.write(b), 4)
+		down := t.downgrade(a, w)
+		readers := []subject.Hold{t.wins(r1), t.wins(r2)}
+		t.stay([]subject.Hold{down, readers[0], readers[1]}, w2)
+		t.release(readers[first])
+		t.stay([]subject.Hold{down, readers[1-first]}, w2)
+		t.release(readers[1-first])
+		t.stay([]subject.Hold{down}, w2)
+		t.entries(2)
+		t.release(down)
+		t.release(t.wins(w2))
+		t.empty()
+	}
+}
+
 func rwDowngradeBeforeWriter(t rw) {
 	a, b := t.Client(), t.Client()
 	for _, next := range []*coord.Client{b, a} {

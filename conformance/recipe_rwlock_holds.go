@@ -16,10 +16,7 @@ func (t rw) enters(w subject.Want, h subject.Hold, what string) subject.Hold {
 	if !t.Trial.within(t.patience(), b.over) {
 		t.Fatalf("%s does not return", what)
 	}
-	if b.err != nil || b.hold.Token() != h.Token() {
-		t.Fatalf("%s: %s; want a hold with the same token", what, errorOf(b.err))
-	}
-	return b.hold
+	return t.entered(b.hold, b.err, h, what)
 }
 
 func rwReadInRead(t rw) {
@@ -28,10 +25,7 @@ func rwReadInRead(t rw) {
 	writer := t.join(t.ctx, "the writer that waits", t.write(b), 2)
 	inner := t.enters(t.read(a), outer, "RLock in RLock, while a writer waits")
 	tried, err := t.read(a).Try(inner.Context())
-	if err != nil || tried.Token() != outer.Token() {
-		t.Fatalf("TryRLock in RLock: %s", errorOf(err))
-	}
-	t.release(tried, inner)
+	t.release(t.entered(tried, err, outer, "TryRLock in RLock"), inner)
 	t.entries(2)
 	t.holds(outer)
 	t.waits(writer)

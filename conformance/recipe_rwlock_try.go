@@ -9,8 +9,8 @@ import (
 
 // busy wants a Try to fail with ErrBusy.
 func (a arena) busy(w subject.Want, what string) {
-	if _, err := w.Try(a.ctx); !errors.Is(err, coord.ErrBusy) {
-		a.Fatalf("%s returned %s; want ErrBusy", what, errorOf(err))
+	if h, err := w.Try(a.ctx); !errors.Is(err, coord.ErrBusy) {
+		a.Fatalf("%s returned %s; want ErrBusy", what, result(h, err))
 	}
 }
 

@@ -158,6 +158,10 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 				open.contests().cases("while others wait", 0, contestReleaseAgain),
 				open.contests().cases("given up while the link is frozen", NeedLink, contestReleaseLate),
 				open.contests().cases("under a ctx that has ended", 0, contestReleaseDead),
+				open.contests().cases("under its own context", NeedLink, contestReleaseOwn),
+				open.contests().cases("again while the first is on its way", NeedLink, contestReleaseTwice),
+				open.contests().releasesAtEveryStep("trouble", 0, trouble()...),
+				open.contests().releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 			),
 		},
 		{
@@ -174,8 +178,8 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 	return []Rule{
 		{
 			ID:    "P16",
-			Text:  "A holder that is cut off is told of its loss before anybody else has its permits.",
-			Cases: cs.frozen(contestLoss),
+			Text:  "A hold has ended, and its context with it, before anybody else has its permits.",
+			Cases: slices.Concat(cs.frozen(contestLoss), cs.cases("released over a slow link", NeedLink, contestReleaseSlow)),
 		},
 		{
 			ID:   "P17",
@@ -183,6 +187,7 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 			Cases: slices.Concat(
 				cs.cases("in the middle of the line", 0, contestGiveUp),
 				cs.cases("those ahead come and go", 0, contestChurn),
+				cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter),
 			),
 		},
 		{
@@ -198,6 +203,10 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 				cs.cases("replies lost while it waits", NeedLink, contestLostReplyWaiting),
 				cs.cases("a reply lost and then the session", NeedLink|NeedExpire, contestLostReplyAndSession),
 				cs.cases("given up while the request is held", NeedLink, contestLateRequest),
+				cs.cases("given up, and back at once", NeedLink, contestBackAtOnce),
+				cs.acquiresAtEveryStep("a request lost", 0, whenRequestLost),
+				cs.acquiresAtEveryStep("a reply lost", 0, whenReplyLost),
+				cs.acquiresAtEveryStep("refused", 0, whenRefused),
 			),
 		},
 		{
@@ -231,6 +240,7 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 			Text: "A waiter whose session is lost fails, and closing a client ends its holds and waits and leaves nothing.",
 			Cases: slices.Concat(
 				cs.cases("ended by the store", NeedExpire, contestSessionLost),
+				cs.acquiresAtEveryStep("ended by the store", NeedExpire, whenEndedBefore, whenEndedAfter),
 				cs.cases("while holding and waiting", 0, contestClose),
 				cs.cases("at any time", NeedLink, contestCloseAnytime),
 			),

@@ -4,7 +4,9 @@
 package broken
 
 import (
+	"context"
 	"slices"
+	"sync"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -62,12 +64,40 @@ func RWLocks() []Recipe[RWLock] {
 		if m.rwlock != "" {
 			all = append(all, Recipe[RWLock]{m.name, m.rwlock, m.doc, func(c *coord.Client, name string) subject.ReadWrite {
 				l := subject.RWLock(c, name)
+				sound := c.Local(soundKey{}, func() any { return new(sync.Map) }).(*sync.Map)
+				l.Write = keeping(l.Write, sound)
 				l.Read, l.Write = m.spoil(c, name, l.Read), m.spoil(c, name, l.Write)
+				downgrade := l.Downgrade
+				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+					if s, ok := sound.Load(h.Token()); ok {
+						h = s.(subject.Hold)
+					}
+					return downgrade(ctx, h)
+				}
 				return l
 			}})
 		}
 	}
 	return all
+}
+
+// soundKey finds a client's holds, by their tokens.
+type soundKey struct{}
+
+// keeping keeps the holds that are acquired, as they are before a mistake is made with
+// them.
+func keeping(w subject.Want, sound *sync.Map) subject.Want {
+	keep := func(acquire func(context.Context) (subject.Hold, error)) func(context.Context) (subject.Hold, error) {
+		return func(ctx context.Context) (subject.Hold, error) {
+			h, err := acquire(ctx)
+			if err == nil {
+				sound.Store(h.Token(), h)
+			}
+			return h, err
+		}
+	}
+	w.Acquire, w.Try = keep(w.Acquire), keep(w.Try)
+	return w
 }
 
 // Semaphores returns the broken semaphores.

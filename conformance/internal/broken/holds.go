@@ -2,8 +2,6 @@ package broken
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -41,34 +39,6 @@ func holding(spoil func(subject.Hold) subject.Hold) func(*coord.Client, string, 
 	}
 }
 
-type releasedOnce struct {
-	subject.Hold
-	released atomic.Bool
-}
-
-func (h *releasedOnce) Release(ctx context.Context) error {
-	if h.released.Swap(true) {
-		return coord.ErrNotHeld
-	}
-	return h.Hold.Release(ctx)
-}
-
-type forgetful struct {
-	subject.Hold
-	forgotten atomic.Bool
-}
-
-func (h *forgetful) Release(ctx context.Context) error {
-	if h.forgotten.Load() {
-		return nil
-	}
-	if _, err := h.Session().Driver().List(ctx, "any"); err != nil && h.Err() == nil {
-		h.forgotten.Store(true)
-		return err
-	}
-	return h.Hold.Release(ctx)
-}
-
 // untold holds do not end, as far as anybody can see.
 type untold struct{ subject.Hold }
 
@@ -88,39 +58,6 @@ type tokened struct {
 }
 
 func (h tokened) Token() uint64 { return h.token }
-
-// latest is what a process has got last, by the name.
-type latest struct {
-	mu   sync.Mutex
-	hold subject.Hold
-}
-
-type latestKey string
-
-func releasesLatest(c *coord.Client, name string, w subject.Want) subject.Want {
-	return holding(func(h subject.Hold) subject.Hold {
-		l := h.Session().Local(latestKey(name), func() any { return new(latest) }).(*latest)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.hold = h
-		return &releaser{Hold: h, latest: l}
-	})(c, name, w)
-}
-
-type releaser struct {
-	subject.Hold
-	latest   *latest
-	released atomic.Bool
-}
-
-func (h *releaser) Release(ctx context.Context) error {
-	if !h.released.Swap(true) {
-		return h.Hold.Release(ctx)
-	}
-	h.latest.mu.Lock()
-	defer h.latest.mu.Unlock()
-	return h.latest.hold.Release(ctx)
-}
 
 type enteredKey string
 

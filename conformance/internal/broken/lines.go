@@ -52,15 +52,35 @@ func wants(q *queue.Queue, req queue.Request, describe func(driver.Node, *coord.
 	return w
 }
 
-// line makes a read-write lock of a rule, without re-entry.
+// reentering makes a way to want something one that is entered again under a hold's
+// context, by readers and writers alike.
+func reentering(q *queue.Queue, w subject.Want) subject.Want {
+	again := func(acquire func(context.Context) (subject.Hold, error)) func(context.Context) (subject.Hold, error) {
+		return func(ctx context.Context) (subject.Hold, error) {
+			if e, h, err := q.Reenter(ctx, nil); e != nil || err != nil {
+				return held{h, e}, err
+			}
+			return acquire(ctx)
+		}
+	}
+	w.Acquire, w.Try = again(w.Acquire), again(w.Try)
+	return w
+}
+
+// line makes a read-write lock of a rule.
 func line(name, breaks, doc string, rule queue.Rule) Recipe[RWLock] {
 	return Recipe[RWLock]{name, breaks, doc, func(c *coord.Client, name string) subject.ReadWrite {
 		q := queue.New(c, "rwlock", name, rule, nil)
 		return subject.ReadWrite{
-			Read:  wants(q, queue.Request{Kind: "r"}, nil),
-			Write: wants(q, queue.Request{Kind: "w"}, nil),
-			Downgrade: func(_ context.Context, h subject.Hold) (subject.Hold, error) {
-				return h, nil
+			Read:  reentering(q, wants(q, queue.Request{Kind: "r"}, nil)),
+			Write: reentering(q, wants(q, queue.Request{Kind: "w"}, nil)),
+			Downgrade: func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+				wrote := h.(held)
+				e, read, err := wrote.entry.Trade(ctx, wrote.Hold, queue.Request{Kind: "d"})
+				if err != nil {
+					return nil, err
+				}
+				return held{read, e}, nil
 			},
 		}
 	}}
@@ -118,6 +138,24 @@ func brokenLines() []Recipe[RWLock] {
 					return ahead(line, own-1)
 				}
 				return ahead(line[:own], slices.IndexFunc(line[:own], writes))
+			}),
+		line("last-reader-lets-in", "R10", "A writer takes the end of the last entry ahead of it for the grant, though a writer that was downgraded stands in for one.",
+			func(line []driver.Node, own int) queue.Verdict {
+				switch queue.Kind(line[own]) {
+				case "r":
+					return ahead(line, lastWriter(line, own))
+				case "d":
+					return queue.Verdict{}
+				}
+				if own > 0 {
+					return queue.Verdict{Blocked: true, Blocker: line[own-1], Last: own == 1 && !writes(line[0])}
+				}
+				for i, n := range line {
+					if queue.Kind(n) == "d" && queue.InPlaceOf(n) < line[own].Seq {
+						return ahead(line, i)
+					}
+				}
+				return queue.Verdict{}
 			}),
 		line("short-counter", "R21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)", shortCounter(8)),
 	}

@@ -13,30 +13,11 @@ import (
 
 // mistakes are those that any recipe can be made with.
 func mistakes() []mistake {
-	return slices.Concat(commonMistakes(), endMistakes(), revocationMistakes())
+	return slices.Concat(releaseMistakes(), commonMistakes(), troubleMistakes(), endMistakes(), revocationMistakes())
 }
 
 func commonMistakes() []mistake {
 	return []mistake{
-		{
-			name: "released-once", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
-			doc: "Releasing again is an error.",
-			spoil: holding(func(h subject.Hold) subject.Hold {
-				return &releasedOnce{Hold: h}
-			}),
-		},
-		{
-			name: "release-forgets", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
-			doc: "A release that the store does not answer drops what is known of the hold, so the next one finds nothing to release. (CURATOR-486, -678.)",
-			spoil: holding(func(h subject.Hold) subject.Hold {
-				return &forgetful{Hold: h}
-			}),
-		},
-		{
-			name: "release-again-frees-the-next", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
-			doc:   "A repeated release frees whatever this process has got since.",
-			spoil: releasesLatest,
-		},
 		{
 			name: "no-cleanup-after-panic", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
 			doc: "Do does not release when its function panics.",

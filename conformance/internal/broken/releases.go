@@ -1,0 +1,211 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+// releaseMistakes are about how holds end, by a release or a loss.
+func releaseMistakes() []mistake {
+	return []mistake{
+		{
+			name: "released-once", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			doc:   "Releasing again is an error.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return &releasedOnce{Hold: h} }),
+		},
+		{
+			name: "release-forgets", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			doc:   "A release that the store does not answer drops what is known of the hold, so the next one finds nothing to release. (CURATOR-486, -678.)",
+			spoil: holding(func(h subject.Hold) subject.Hold { return &forgetful{Hold: h} }),
+		},
+		{
+			name: "release-again-frees-the-next", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			doc:   "A repeated release frees whatever this process has got since.",
+			spoil: releasesLatest,
+		},
+		{
+			name: "release-again-is-done", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			doc:   "A release that was called before is taken for one that has succeeded.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return &releasedAlready{Hold: h} }),
+		},
+		{
+			name: "release-insists", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			doc:   "A release is tried until it succeeds, which after a loss is never.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return insistent{h} }),
+		},
+		{
+			name: "own-context-bounds-release", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			doc:   "Who releases under the hold's own context, which ends by that, is told that it has ended.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return bounded{h} }),
+		},
+		{
+			name: "counts-releases", mutex: "M11", rwlock: "R12",
+			doc:   "Each release of an inner hold counts, so one that is repeated frees the outer.",
+			spoil: countsReleases,
+		},
+		{
+			name: "ends-when-released", mutex: "M8", rwlock: "R14", semaphore: "P16", election: "K10",
+			doc:   "A hold's context ends when the store has confirmed the release, which may be after others hold.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, 0, true) }),
+		},
+		{
+			name: "without-margin", mutex: "M23",
+			doc:   "A holder is told of its loss only when the lease runs out.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, h.Session().TTL()/10-time.Millisecond, false) }),
+		},
+	}
+}
+
+type releasedOnce struct {
+	subject.Hold
+	released atomic.Bool
+}
+
+func (h *releasedOnce) Release(ctx context.Context) error {
+	if h.released.Swap(true) {
+		return coord.ErrNotHeld
+	}
+	return h.Hold.Release(ctx)
+}
+
+type forgetful struct {
+	subject.Hold
+	forgotten atomic.Bool
+}
+
+func (h *forgetful) Release(ctx context.Context) error {
+	if h.forgotten.Load() {
+		return nil
+	}
+	if _, err := h.Session().Driver().List(ctx, "any"); err != nil && h.Err() == nil {
+		h.forgotten.Store(true)
+		return err
+	}
+	return h.Hold.Release(ctx)
+}
+
+// latest is what a process has got last, by the name.
+type latest struct {
+	mu   sync.Mutex
+	hold subject.Hold
+}
+
+type latestKey string
+
+func releasesLatest(c *coord.Client, name string, w subject.Want) subject.Want {
+	return holding(func(h subject.Hold) subject.Hold {
+		l := h.Session().Local(latestKey(name), func() any { return new(latest) }).(*latest)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.hold = h
+		return &releaser{Hold: h, latest: l}
+	})(c, name, w)
+}
+
+type releaser struct {
+	subject.Hold
+	latest   *latest
+	released atomic.Bool
+}
+
+func (h *releaser) Release(ctx context.Context) error {
+	if !h.released.Swap(true) {
+		return h.Hold.Release(ctx)
+	}
+	h.latest.mu.Lock()
+	last := h.latest.hold
+	h.latest.mu.Unlock()
+	return last.Release(ctx)
+}
+
+type releasedAlready struct {
+	subject.Hold
+	released atomic.Bool
+}
+
+func (h *releasedAlready) Release(ctx context.Context) error {
+	if h.released.Swap(true) && h.Hold.Err() != nil {
+		return nil
+	}
+	return h.Hold.Release(ctx)
+}
+
+type insistent struct{ subject.Hold }
+
+func (h insistent) Release(ctx context.Context) error {
+	for {
+		err := h.Hold.Release(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// bounded is a hold whose release goes by its ctx to the end.
+type bounded struct{ subject.Hold }
+
+func (h bounded) Release(ctx context.Context) error {
+	if err := h.Hold.Release(ctx); err != nil || ctx.Err() == nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// entries counts the holds of an entry.
+type entries struct {
+	mu    sync.Mutex
+	holds int
+	outer subject.Hold
+}
+
+type entriesKey string
+
+func countsReleases(c *coord.Client, name string, w subject.Want) subject.Want {
+	key := entriesKey(name)
+	counted := func(acquire func(context.Context) (subject.Hold, error)) func(context.Context) (subject.Hold, error) {
+		return func(ctx context.Context) (subject.Hold, error) {
+			h, err := acquire(ctx)
+			if err != nil {
+				return nil, err
+			}
+			of, within := ctx.Value(key).(*entries)
+			if !within || of.outer.Token() != h.Token() {
+				of = &entries{outer: h}
+			}
+			of.mu.Lock()
+			defer of.mu.Unlock()
+			of.holds++
+			return countedHold{h, of, key}, nil
+		}
+	}
+	w.Acquire, w.Try = counted(w.Acquire), counted(w.Try)
+	return w
+}
+
+type countedHold struct {
+	subject.Hold
+	of  *entries
+	key entriesKey
+}
+
+func (h countedHold) Context() context.Context {
+	return context.WithValue(h.Hold.Context(), h.key, h.of)
+}
+
+func (h countedHold) Release(ctx context.Context) error {
+	h.of.mu.Lock()
+	h.of.holds = max(0, h.of.holds-1)
+	held := h.of.holds > 0
+	h.of.mu.Unlock()
+	if held {
+		return nil
+	}
+	return errors.Join(h.Hold.Release(ctx), h.of.outer.Release(ctx))
+}

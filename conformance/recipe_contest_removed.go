@@ -1,0 +1,81 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// losesPlace wants a waiter whose entry an operator has removed to be told. If that was
+// before the waiter could look at the line, it may have made another entry instead, at
+// the end of the line: then it is given up.
+func (d duel) losesPlace(b *bid, entry driver.Node, giveUp func()) {
+	want := coord.ErrRemoved
+	d.Eventually(d.patience()+d.h.TTL, func() error {
+		if ended(b.over) {
+			return nil
+		}
+		for _, n := range d.contending() {
+			if n.Session == entry.Session && n.ID == entry.ID && n.Token > entry.Token {
+				giveUp()
+				want = context.Canceled
+				return nil
+			}
+		}
+		return errors.New(b.what + ": the acquire does not return, and has no other entry")
+	})
+	d.fails(b, want)
+}
+
+func contestRemoved(d duel) {
+	a, b, c := d.Client(), d.Client(), d.Client()
+	held := d.take(d.one(a))
+	ctx, giveUp := context.WithCancel(d.ctx)
+	defer giveUp()
+	second := d.join(ctx, "the waiter whose entry was removed", d.other(b), 2)
+	third := d.join(d.ctx, "the waiter behind it", d.other(c), 3)
+	nodes := d.entries(3)
+	d.removeNode(nodes[1])
+	d.losesPlace(second, nodes[1], giveUp)
+	d.stay([]subject.Hold{held}, third)
+	d.removeNode(nodes[0])
+	d.ends(held, "the holder whose entry was removed", coord.ErrRemoved)
+	d.release(d.wins(third))
+	d.empty()
+}
+
+func contestRemovedDir(d duel) {
+	a, b := d.Client(), d.Client()
+	held := d.take(d.one(a))
+	waiter := d.join(d.ctx, "the waiter in the removed directory", d.other(b), 2)
+	entry := d.entries(2)[1]
+	d.removeDir(d.dir())
+	d.ends(held, "the holder in the removed directory", coord.ErrRemoved)
+	_, any := driver.As[driver.AnyWaiter](held.Session().Driver())
+	switch over := d.within(d.patience(), waiter.over); {
+	case !over || waiter.err != nil:
+		d.fails(waiter, coord.ErrRemoved)
+	case waiter.hold.Token() > entry.Token:
+		// Its entry was removed before it could look at the line, so it made another,
+		// ahead of which there is nothing.
+		d.release(waiter.hold)
+	case any && b.Caps().Has(driver.CapWaitFirst):
+		d.Fatalf("the waiter in the removed directory was granted token %d, of the entry that was removed", waiter.hold.Token())
+	default:
+		// Who cannot wait for the first of two nodes cannot tell that from a grant, and
+		// is told soon after.
+		d.ends(waiter.hold, fmt.Sprintf("the waiter in the removed directory, with token %d", waiter.hold.Token()), coord.ErrRemoved)
+	}
+	later := d.take(d.other(b))
+	if later.Token() <= held.Token() {
+		d.Fatalf("token %d was given out after %d", later.Token(), held.Token())
+	}
+	again := d.join(d.ctx, "the first, once more", d.one(a), 2)
+	d.release(later)
+	d.release(d.wins(again))
+	d.empty()
+}
