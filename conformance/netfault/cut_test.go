@@ -47,6 +47,30 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// What Reject resets is counted, and Heal ends it.
+func TestReject(t *testing.T) {
+	r := newRig(t)
+	client, server := r.pair(t)
+	works(t, client, server)
+	if s := r.Stats(); s.Up.Reads == 0 || s.Down.Reads == 0 {
+		t.Errorf("counters of a connection that was used: %+v", s)
+	}
+	r.Reject()
+	receiveReset(t, client)
+	receiveReset(t, server)
+	for range 3 {
+		if !refused(t, r.Addr()) {
+			t.Fatal("a connection was not reset")
+		}
+	}
+	if s := r.Stats(); s.Accepted != 4 || s.Conns != 0 {
+		t.Errorf("counters after a connection, and three that were rejected: %+v", s)
+	}
+	heal(t, r.Control)
+	client, server = r.pair(t)
+	works(t, client, server)
+}
+
 // Cut does not wait for, nor deliver, what another fault holds.
 func TestCutWithBytesHeld(t *testing.T) {
 	for name, hold := range map[string]func(*Control){

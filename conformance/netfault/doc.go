@@ -21,6 +21,8 @@
 //     the answer never came. Is a repeated create still one node?
 //   - [Control.Cut]: the server is down, connecting is refused. Is a failure
 //     that surely applied nothing told apart from one that may have?
+//   - [Control.Reject]: each connection is reset at once. Does the client pause
+//     before it tries again?
 //   - [Control.DropConnections]: a blip. Does the session survive it, and are
 //     watches set again?
 //   - [Control.Delay]: a slow link. Is a lease counted from the time its

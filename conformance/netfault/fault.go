@@ -13,6 +13,7 @@ type faults struct {
 	holed  Direction
 	delay  [2]time.Duration // by Direction.index
 	cut    bool
+	reject bool
 	trap   *trap // set by DropNextReply
 }
 
@@ -96,6 +97,18 @@ func (c *Control) Cut() {
 	c.apply(func(p *Proxy) {
 		p.faults.cut = true
 		p.refuse()
+		p.resetAll()
+	})
+}
+
+// Reject resets every live connection, and until Heal each new one as soon as it
+// is accepted: something listens, and there is no server behind it. A client
+// cannot tell whether what it sent arrived. Unlike those that Cut refuses, these
+// connections are counted (Stats.Accepted), so that a client which tries again
+// without a pause is found out.
+func (c *Control) Reject() {
+	c.apply(func(p *Proxy) {
+		p.faults.reject = true
 		p.resetAll()
 	})
 }

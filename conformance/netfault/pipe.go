@@ -126,11 +126,13 @@ func (p *pipe) put(data []byte, err error) bool {
 	defer h.notify()
 	p.flow.Received += int64(len(data))
 	if len(data) > 0 && p.dir == Down && p.link.trapped {
+		p.flow.Reads++
 		p.flow.Dropped += int64(len(data))
 		p.abort()
 		return false
 	}
 	if len(data) > 0 {
+		p.flow.Reads++
 		p.flow.Held += int64(len(data))
 		p.size += len(data)
 		p.push(item{kind: chunk, data: append([]byte(nil), data...)})

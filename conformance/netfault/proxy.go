@@ -113,6 +113,11 @@ func (p *Proxy) admit(listener net.Listener, client stream) {
 		return
 	}
 	p.accepted++
+	if p.faults.reject {
+		reset(client)
+		p.hub.notify()
+		return
+	}
 	l := newLink(p, client)
 	p.links[l] = struct{}{}
 	p.running.Go(l.up.fill)

@@ -9,8 +9,8 @@ import (
 // Stats is what a proxy, or all the proxies of a group together, have seen up
 // to one moment.
 type Stats struct {
-	// Accepted is the number of connections accepted since the start, without
-	// those that Cut refused.
+	// Accepted is the number of connections accepted since the start, with
+	// those that Reject has reset, and without those that Cut refused.
 	Accepted int
 	// Conns is the number of live connections: accepted, and not yet ended by
 	// a reset or by a FIN passed on in each direction. A connection that its
@@ -25,13 +25,16 @@ type Stats struct {
 	Up, Down Flow
 }
 
-// Flow counts the bytes of one direction. Received is always the sum of the
-// other three. Bytes count as forwarded once the write has returned, so a
+// Flow counts the bytes of one direction. Received is always the sum of
+// Forwarded, Dropped and Held. Bytes count as forwarded once the write has returned, so a
 // receiver may have them a moment before that: wait for a count, rather than
 // look once.
 type Flow struct {
 	// Received is what the proxy read from the sender.
 	Received int64
+	// Reads is how many reads that took: a request that is sent when it is
+	// wanted is one, or a few.
+	Reads int64
 	// Forwarded is what it wrote to the receiver.
 	Forwarded int64
 	// Dropped is what it discarded: by a fault, by Close, or because the
@@ -44,6 +47,7 @@ type Flow struct {
 
 func (f *Flow) add(g Flow) {
 	f.Received += g.Received
+	f.Reads += g.Reads
 	f.Forwarded += g.Forwarded
 	f.Dropped += g.Dropped
 	f.Held += g.Held
