@@ -141,7 +141,8 @@ type anyWaiting struct {
 	index int
 }
 
-func (t *Trial) waitAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
+// startAny starts a WaitAny.
+func (t *Trial) startAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
 	f, ok := driver.As[driver.AnyWaiter](s)
 	if !ok {
 		t.NotOffered("WaitAny")
@@ -150,6 +151,11 @@ func (t *Trial) waitAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
 	t.Cleanup(cancel)
 	w := &anyWaiting{waiting: waiting{cancel: cancel}}
 	w.done = t.Go(func() { w.index, w.err = f.WaitAny(ctx, nodes) })
+	return w
+}
+
+func (t *Trial) waitAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
+	w := t.startAny(s, nodes...)
 	t.pause() // as in wait
 	return w
 }

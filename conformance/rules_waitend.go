@@ -32,12 +32,9 @@ func waitEndRules() []Rule {
 			),
 		},
 		{
-			ID:   "W6",
-			Text: "A wait that ended leaves no watch behind, or a shared and bounded one.",
-			Cases: []Case{
-				{Name: "canceled, one node", Needs: NeedResidue, Check: func(t *Trial) { leavesNoWatch(t, 1) }},
-				{Name: "canceled, many nodes", Needs: NeedResidue, Check: func(t *Trial) { leavesNoWatch(t, 40) }},
-			},
+			ID:    "W6",
+			Text:  "A wait that ended leaves no watch behind, or a shared and bounded one.",
+			Cases: waitLeftCases(),
 		},
 	}
 }
@@ -142,38 +139,4 @@ func (t *Trial) comesToEnd(s driver.Session, w *waiting, n driver.Node) {
 		t.pause()
 		w = t.wait(s, n)
 	}
-}
-
-// leavesNoWatch starts and cancels many waits, on one node or on many.
-func leavesNoWatch(t *Trial, count int) {
-	const rounds, waits, shared = 3, 40, 2
-	owner, waiter := t.Session(), t.Session()
-	nodes := make([]driver.Node, count)
-	for i := range nodes {
-		nodes[i] = t.Create(owner, dir, fmt.Sprint(i))
-	}
-	t.probe(waiter, owner, "0") // sets up what waits may share
-	before := t.residue().Watches
-	if before == Unknown {
-		t.NotVerified("the store cannot count watches")
-	}
-	for range rounds {
-		var started []*waiting
-		for i := range waits {
-			started = append(started, t.startWait(waiter, nodes[i%count]))
-		}
-		t.pause() // so that the watches are set
-		for _, w := range started {
-			w.cancel()
-		}
-		for _, w := range started {
-			t.within(time.Second, w.done) // B1
-		}
-	}
-	t.Eventually(t.patience(), func() error {
-		if after := t.residue().Watches; after > before+shared {
-			return fmt.Errorf("after %d waits on %d nodes were canceled the store has %d watches; there were %d", rounds*waits, count, after, before)
-		}
-		return nil
-	})
 }

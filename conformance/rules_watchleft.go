@@ -18,7 +18,9 @@ func watchLeftCases() []Case {
 		{Name: "canceled, one directory", Needs: NeedResidue, Check: func(t *Trial) { leavesNoFeed(t, 1, false) }},
 		{Name: "canceled, many directories", Needs: NeedResidue, Check: func(t *Trial) { leavesNoFeed(t, watchesAtATime, false) }},
 		{Name: "canceled on a frozen link", Needs: NeedLink | NeedResidue, Check: leavesNoFeedFrozen},
+		{Name: "connections reset", Needs: NeedLink | NeedResidue, Check: setsNoMoreFeeds},
 		{Name: "goroutines", Check: leavesNoLoop},
+		{Name: "goroutines, connections reset", Needs: NeedLink, Check: leavesNoLoopReset},
 		{Name: "never ranged over", Needs: NeedResidue, Check: doesNothingBefore},
 		{Name: "directory not made", Needs: NeedResidue, Check: watchingMakesNothing},
 		{Name: "connection closed", Needs: NeedResidue, Check: closeEndsFeeds},
@@ -119,6 +121,39 @@ func leavesNoLoop(t *Trial) {
 		}
 	})
 	t.fewRun(name, sharedLoops, fmt.Sprintf("the end of %d watches", watchRounds*watchesAtATime))
+}
+
+// setsNoMoreFeeds resets the connection again and again under watches. Each has one at
+// the store, or one for the children and one for the data, but not one for each reset.
+func setsNoMoreFeeds(t *Trial) {
+	const storesEach = 3
+	c, l := t.OpenLink()
+	dirs := t.feedDirs(watchesAtATime)
+	before := t.watchesNow()
+	all := t.feeds(c, dirs, false)
+	for range manyResets {
+		l.DropConnections()
+		t.pause()
+	}
+	t.noMoreWatches(before, sharedWatches+storesEach*len(all), fmt.Sprintf("%d resets of the connection under %d watches", manyResets, len(all)))
+	t.endFeeds(all)
+	t.noMoreWatches(before, sharedWatches, fmt.Sprintf("%d watches, whose connection was reset again and again, had ended", len(all)))
+}
+
+// leavesNoLoopReset is leavesNoLoop over a connection that is reset again and again.
+func leavesNoLoopReset(t *Trial) {
+	c, l := t.OpenLink()
+	dirs := t.feedDirs(watchesAtATime)
+	t.endFeeds(t.feeds(c, dirs[:1], false))
+	name := t.labeled("watches", func() {
+		all := t.feeds(c, dirs, false)
+		for range manyResets {
+			l.DropConnections()
+			t.pause()
+		}
+		t.endFeeds(all)
+	})
+	t.fewRun(name, sharedLoops, fmt.Sprintf("the end of %d watches, whose connection was reset again and again", watchesAtATime))
 }
 
 // doesNothingBefore calls Watch and does not use what it returns.

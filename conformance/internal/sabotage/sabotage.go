@@ -41,6 +41,7 @@ func All() []Sabotage {
 		listSabotages(),
 		orderSabotages(),
 		waitSabotages(),
+		waitLeftSabotages(),
 		updateSabotages(),
 		errorSabotages(),
 		fastSabotages(),

@@ -217,22 +217,6 @@ func waitSabotages() []Sabotage {
 			Doc:   "A watch that the link was silent for hears nothing any more. (A half-open connection.)",
 			Apply: deafAfter(func(c *conn) <-chan struct{} { return c.silences.next() }),
 		},
-		{
-			Name: "watch-left", Breaks: "W6",
-			Doc: "A wait that was given up keeps its watch until the session ends. (CURATOR-107, -654; kazoo PR #490; Consul's queries.)",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					done := make(chan error, 1)
-					go func() { done <- s.Session.WaitDelete(context.WithoutCancel(ctx), n) }() // ends with the session
-					select {
-					case <-ctx.Done():
-						return ctx.Err()
-					case err := <-done:
-						return err
-					}
-				}
-			}),
-		},
 	}
 }
 

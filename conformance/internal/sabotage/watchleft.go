@@ -44,6 +44,44 @@ func watchLeftSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "watched-again-at-each-reset", Breaks: "V5",
+			Doc: "After a reset a watch is begun again at the store, and the one before is not forgotten.",
+			Apply: eachLoop(func(w *loop, yield yielding) {
+				ctx, cancel := context.WithCancel(w.ctx)
+				defer cancel()
+				go func() {
+					for {
+						select { // whichever comes first
+						case <-w.conn.resets.next():
+							w.feed(ctx)
+						case <-ctx.Done():
+							return
+						}
+					}
+				}()
+				w.sound(yield)
+			}),
+		},
+		{
+			Name: "goroutine-of-each-reset", Breaks: "V5",
+			Doc: "Each reset leaves a goroutine behind each watch.",
+			Apply: eachLoop(func(w *loop, yield yielding) {
+				ctx, cancel := context.WithCancel(w.ctx)
+				defer cancel()
+				go func() {
+					for {
+						select { // whichever comes first
+						case <-w.conn.resets.next():
+							go func() { <-w.conn.ctx.Done() }() // in truth it ends with the case
+						case <-ctx.Done():
+							return
+						}
+					}
+				}()
+				w.sound(yield)
+			}),
+		},
+		{
 			Name: "watchman-left", Breaks: "V5",
 			Doc: "A goroutine of each watch stays until the connection is closed.",
 			Apply: eachConn(func(c *conn) {
