@@ -48,7 +48,14 @@ func memHarness(ttl time.Duration) conformance.Harness {
 			return found(store(namespace).Remove(namespace, n.Dir, n.Key), "node", n.Key)
 		},
 		RemoveDir: func(_ context.Context, namespace, dir string) error {
-			store(namespace).RemoveDir(namespace, dir)
+			mu.Lock()
+			below := stores[namespace+"/"+dir]
+			mu.Unlock()
+			if below != nil {
+				below.RemoveNamespace(namespace + "/" + dir)
+			} else {
+				store(namespace).RemoveDir(namespace, dir)
+			}
 			return nil
 		},
 		PlantForeign: func(_ context.Context, namespace, dir string) error {
@@ -92,6 +99,14 @@ func found(ok bool, what, name string) error {
 type memLink struct{ *mem.Link }
 
 func (l memLink) Freeze(d netfault.Direction) { l.Link.Freeze(mem.Direction(d)) }
+
+// Stats counts each request as a read of the network.
+func (l memLink) Stats() netfault.Stats {
+	return netfault.Stats{Up: netfault.Flow{Reads: l.Requests()}}
+}
+
+// Reject refuses requests, as there are no connections to be reset.
+func (l memLink) Reject() { l.Cut() }
 
 func (l memLink) Delay(d netfault.Direction, delay time.Duration) {
 	l.Link.Delay(mem.Direction(d), delay)

@@ -79,6 +79,7 @@ func DriverRules() []Rule {
 		waitEndRules(),
 		updateRules(),
 		errorRules(),
+		paceRules(),
 		fastRules(),
 		watchRules(),
 		capsRules(),

@@ -68,7 +68,11 @@ type outcome struct {
 // methods are all calls with a ctx, on nodes and slots of their own, so that
 // they can be made at the same time.
 func (t *Trial) methods(c driver.Conn, s driver.Session) []method {
-	stays := t.Bystander(dir)
+	return t.methodsOn(c, s, t.Bystander(dir))
+}
+
+// methodsOn makes them for a node of another's, which stays.
+func (t *Trial) methodsOn(c driver.Conn, s driver.Session, stays driver.Node) []method {
 	updated := t.Create(s, dir, "updated")
 	deleted := t.Create(s, dir, "deleted")
 	t.Create(s, dir, "abandoned")

@@ -37,6 +37,7 @@ func slotRules() []Rule {
 				{Name: "missing", Check: createsInMissing},
 				{Name: "removed", Needs: NeedRemoveDir, Check: createsInRemoved},
 				{Name: "removed all along", Needs: NeedRemoveDir, Check: createsWhileRemoved},
+				{Name: "removed with its namespace", Needs: NeedRemoveDir, Check: createsInRemovedNamespace},
 			},
 		},
 		{
@@ -208,6 +209,30 @@ func createsWhileRemoved(t *Trial) {
 	}
 	t.join("Create in a directory that is being removed", done)
 	t.Sees(t.Create(s, dir, "last"))
+}
+
+// createsInRemovedNamespace removes everything, and with it what the driver keeps beside
+// the directories. If that is the session too, there is another.
+func createsInRemovedNamespace(t *Trial) {
+	c := t.Open()
+	s := t.SessionOn(c)
+	for round := range 2 {
+		t.Sees(t.Create(s, dir, fmt.Sprint(round)))
+		t.removeNamespace()
+		var n driver.Node
+		t.Eventually(t.patience(), func() (err error) {
+			if s.Err() != nil {
+				s = t.SessionOn(c)
+			}
+			n, err = s.Create(t.ctx, dir, "again", nil)
+			if err != nil {
+				err = fmt.Errorf("Create in a namespace that was removed: %w", err)
+			}
+			return err
+		})
+		t.Sees(n)
+		t.Delete(s, n)
+	}
 }
 
 // refused checks that Create on an ended session fails and leaves nothing.

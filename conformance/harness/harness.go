@@ -73,7 +73,9 @@ type Harness struct {
 
 	// RemoveDir removes the directory and all that is in it, as an operator
 	// would. What the store remembers for a directory, a counter for example,
-	// goes too.
+	// goes too. Where a namespace is a directory of the store, the suite removes
+	// one by the namespace above it and its last segment: then all that the driver
+	// keeps in it goes.
 	RemoveDir func(ctx context.Context, namespace, dir string) error
 
 	// PlantForeign puts keys into the directory that are not of the driver's

@@ -51,6 +51,7 @@
 //	E1  A call ended by its ctx returns an error that Is the ctx's error, and not what the ctx's cause Is.
 //	E2  ErrUnavailable is returned only when the call surely had no effect, and no error Is both that and ErrUncertain.
 //	E3  An attempt that the store does not answer is given up within the TTL, with ErrUncertain or ErrUnavailable, although its ctx lives.
+//	E4  However the store fails, no call, wait, watch or session makes more than 100 attempts a second.
 //	F1  CreateList gives what Create followed by List gives.
 //	F2  WaitAny returns when any of the nodes is gone, and only then.
 //	F4  CreateNames and ListNames give what CreateList and List give, with or without the data.

@@ -149,6 +149,18 @@ func (l *Link) Heal() error {
 	return nil
 }
 
+// Requests returns how many requests were sent since it was called first, with
+// those that were refused or lost.
+func (l *Link) Requests() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.counting {
+		l.counting, l.requests = true, 0
+		l.flow()
+	}
+	return l.requests
+}
+
 // Held returns how many messages are held in direction d by Freeze or Delay.
 func (l *Link) Held(d Direction) int {
 	l.mu.Lock()

@@ -31,6 +31,8 @@ type Link struct {
 	flying     map[*message]struct{} // sent, and the sender does not know its fate
 	lose, drop []ops
 	holds      []*HeldRequest
+	counting   bool // requests are to be counted, so that they take the long way
+	requests   int64
 	waiters    []chan struct{} // closed at the next change
 }
 
@@ -64,6 +66,7 @@ func (l *Link) send(c call, apply func()) *message {
 	m := &message{call: c, apply: apply, done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.requests++
 	if l.cut || take(&l.lose, c.op) {
 		l.end(m, &driver.Error{Op: string(c.op), Store: scheme, Key: c.key, Kind: driver.ErrUnavailable, Err: errRefused})
 	} else if l.flying[m] = struct{}{}; !l.catch(m) {
@@ -110,7 +113,7 @@ func (l *Link) flow() {
 	for m := l.next(&l.down, now); m != nil; m = l.next(&l.down, now) {
 		l.end(m, nil)
 	}
-	l.faulty.Store(l.cut || l.up.faulty() || l.down.faulty() || len(l.lose)+len(l.drop)+len(l.holds) > 0)
+	l.faulty.Store(l.counting || l.cut || l.up.faulty() || l.down.faulty() || len(l.lose)+len(l.drop)+len(l.holds) > 0)
 	for _, w := range l.waiters {
 		close(w)
 	}

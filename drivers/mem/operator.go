@@ -79,6 +79,21 @@ func (st *Store) RemoveDir(namespace, dir string) bool {
 	return true
 }
 
+// RemoveNamespace deletes all directories of a namespace, as an operator might.
+func (st *Store) RemoveNamespace(namespace string) {
+	var dirs []string
+	st.mu.Lock()
+	for at := range st.dirs {
+		if at.namespace == namespace {
+			dirs = append(dirs, at.dir)
+		}
+	}
+	st.mu.Unlock()
+	for _, dir := range dirs {
+		st.RemoveDir(namespace, dir)
+	}
+}
+
 // PutForeign puts a key into a directory, made if need be, that no driver has
 // made. It stays until it is removed.
 func (st *Store) PutForeign(namespace, dir, key string) {

@@ -218,6 +218,22 @@ func (l link) Cut() {
 	l.conn.cuts.fire()
 }
 
+// Stats and Reject are there if those of the link are.
+func (l link) Stats() netfault.Stats { return l.Link.(meter).Stats() }
+
+func (l link) Reject() {
+	l.conn.broken.Store(true)
+	l.Link.(meter).Reject()
+	l.conn.resets.fire()
+	l.conn.cuts.fire()
+}
+
+// meter is what the suite finds on links that count.
+type meter interface {
+	Stats() netfault.Stats
+	Reject()
+}
+
 func (l link) Heal() error {
 	l.conn.broken.Store(false)
 	return l.Link.Heal()

@@ -44,6 +44,7 @@ func All() []Sabotage {
 		waitLeftSabotages(),
 		updateSabotages(),
 		errorSabotages(),
+		paceSabotages(),
 		fastSabotages(),
 		namesSabotages(),
 		firstSabotages(),

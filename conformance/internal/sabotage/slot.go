@@ -83,6 +83,26 @@ func slotSabotages() []Sabotage {
 			Apply: rememberDirs,
 		},
 		{
+			Name: "namespace-remembered", Breaks: "C6",
+			Doc: "A directory that was removed is made again, in a namespace that is taken for given: when that is gone too, no Create succeeds any more.",
+			Apply: func(h conformance.Harness) conformance.Harness {
+				var removed sync.Map // namespaces
+				remove := h.RemoveDir
+				h.RemoveDir = func(ctx context.Context, namespace, dir string) error {
+					removed.Store(namespace+"/"+dir, true)
+					return remove(ctx, namespace, dir)
+				}
+				return onSession(h, func(s *session) {
+					s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+						if _, gone := removed.Load(s.conn.namespace); gone {
+							return driver.Node{}, &driver.Error{Op: "create", Key: dir, Kind: driver.ErrUnavailable}
+						}
+						return s.Session.Create(ctx, dir, id, data)
+					}
+				})
+			},
+		},
+		{
 			Name: "underscore-refused", Breaks: "C6",
 			Doc: "A directory that does not exist cannot be made if its name has an odd character. (zk panics on a sibling named _c_x.)",
 			Apply: eachSession(func(s *session) {

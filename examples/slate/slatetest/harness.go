@@ -27,6 +27,7 @@ import (
 func TCP(server *slated.Server) conformance.Harness {
 	s := store{
 		server: func(string) *slated.Server { return server },
+		has:    func(string) bool { return false },
 		dial:   new(net.Dialer).DialContext,
 		proxy:  netfault.New,
 	}
@@ -53,6 +54,11 @@ func Memory(ttl time.Duration) (h conformance.Harness, stop func()) {
 			}
 			return servers[namespace]
 		},
+		has: func(namespace string) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return servers[namespace] != nil
+		},
 		dial:  network.DialContext,
 		proxy: network.NewProxy,
 	}
@@ -68,6 +74,7 @@ func Memory(ttl time.Duration) (h conformance.Harness, stop func()) {
 // store is where servers are, and how to reach them.
 type store struct {
 	server func(namespace string) *slated.Server
+	has    func(namespace string) bool // there is a server for it alone
 	dial   dialFunc
 	proxy  func(target string) (*netfault.Proxy, error)
 }

@@ -23,12 +23,16 @@ func (s store) removeNode(_ context.Context, namespace string, n driver.Node) er
 }
 
 func (s store) removeDir(_ context.Context, namespace, dir string) error {
-	r := s.server(namespace).Do(slated.Request{Op: "txn", Then: []slated.Action{{Get: namespace + "/" + dir + "/"}}})
+	server := s.server(namespace)
+	if below := namespace + "/" + dir; s.has(below) { // it is a namespace
+		server = s.server(below)
+	}
+	r := server.Do(slated.Request{Op: "txn", Then: []slated.Action{{Get: namespace + "/" + dir + "/"}}})
 	all := slated.Request{Op: "txn"}
 	for _, kv := range r.Got[0] {
 		all.Then = append(all.Then, slated.Action{Del: kv.Key})
 	}
-	s.server(namespace).Do(all)
+	server.Do(all)
 	return nil
 }
 
