@@ -1,16 +1,22 @@
 package conformance_test
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"text/tabwriter"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/conformance/internal/model"
+	"github.com/coordkit/coordkit/conformance/internal/random"
 	"github.com/coordkit/coordkit/conformance/internal/sabotage"
 	"github.com/coordkit/coordkit/examples/slate/slatetest"
+	"github.com/coordkit/coordkit/internal/report"
 )
 
 // calls runs G1 in virtual time.
@@ -27,15 +33,22 @@ func calls(t *testing.T, h conformance.Harness, programs int) (res conformance.R
 // runs in each case, with each driver.
 const programsVariable = "COORDKIT_PROGRAMS"
 
+// programsOr is the number that programsVariable gives, or else another.
+func programsOr(t *testing.T, usual int) int {
+	s := os.Getenv(programsVariable)
+	if s == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatalf("%s: %v", programsVariable, err)
+	}
+	return n
+}
+
 // Sound drivers pass.
 func TestCalls(t *testing.T) {
-	programs := 100
-	if s := os.Getenv(programsVariable); s != "" {
-		var err error
-		if programs, err = strconv.Atoi(s); err != nil {
-			t.Fatalf("%s: %v", programsVariable, err)
-		}
-	}
+	programs := programsOr(t, 100)
 	on := func(h conformance.Harness) func() (conformance.Harness, func()) {
 		return func() (conformance.Harness, func()) { return h, func() {} }
 	}
@@ -60,6 +73,61 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// Random calls find what no case was made for. With programsVariable they also have a try
+// at what the cases are for; where something is left behind, they cannot see it.
+func TestCallsFind(t *testing.T) {
+	kinds := sabotage.Unlisted()
+	if programsOr(t, 0) > 0 {
+		kinds = append(kinds, sabotage.All()...)
+	}
+	var mu sync.Mutex
+	found := make([]string, len(kinds))
+	t.Run("each", func(t *testing.T) {
+		for i, s := range kinds {
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					tries, v := hunt(t, s.Apply(memHarness(time.Second)), 400)
+					mu.Lock()
+					defer mu.Unlock()
+					if v != nil {
+						found[i] = fmt.Sprintf("%s\t%s\tas %s\tafter %d programs\t%.120s", s.Name, s.Breaks, v.Rule, tries, v.Text)
+					} else if found[i] = s.Name + "\t" + s.Breaks + "\tnot found"; i < len(sabotage.Unlisted()) {
+						t.Errorf("not found in %d programs: %s", tries, s.Doc)
+					}
+				})
+			})
+		}
+	})
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(found, "\n"))
+	if err := w.Flush(); err != nil {
+		t.Error(err)
+	}
+	report.Show(t, "which broken drivers random calls find", b.String())
+}
+
+// hunt runs programs until one breaks a rule, and returns how many it took.
+func hunt(t *testing.T, h conformance.Harness, most int) (tries int, v *model.Violation) {
+	for seed := range most {
+		kind := random.Kinds()[seed%len(random.Kinds())]
+		on := random.Store{
+			Harness: h, Namespace: fmt.Sprintf("hunt-%d", seed),
+			Lag: func(time.Time) time.Duration { return 0 },
+		}
+		p := random.Generate(kind, on, uint64(seed))
+		got, err := random.Run(t.Context(), on, p, "q")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := model.Judge(got); len(found) > 0 {
+			return seed + 1, &found[0]
+		}
+	}
+	return most, nil
+}
+
 // A failure says which rule was broken, by what, and how to see it again.
 func TestCallsExplain(t *testing.T) {
 	for _, s := range sabotage.All() {
@@ -71,7 +139,7 @@ func TestCallsExplain(t *testing.T) {
 			for _, want := range []string{
 				"W2 is broken: WaitDelete returns nil for nothing else",
 				"<-- this is wrong",
-				"it returned nil, and nothing had removed A's ",
+				"it returned nil, and nothing had removed ",
 				"To repeat it: Options{Seed: ",
 			} {
 				if r.Status != conformance.Failed || !strings.Contains(r.Detail, want) {

@@ -112,10 +112,8 @@ func (j *judge) lasting(n *life, d *Data) bool {
 func (j *judge) outworn(v *view, n *life) {
 	d := v.shown[n.Node.ident()].Data
 	var by *Call // what had stored the data
-	for _, c := range append(n.makers[:len(n.makers):len(n.makers)], n.updates...) {
-		if c.Data == d {
-			by = c
-		}
+	for _, c := range n.writers(d) {
+		by = c
 	}
 	for _, c := range j.h.Calls {
 		if c.Op == Update && c.Nodes[0].same(n.Node) && c.void() && c.Data == d && by == nil {

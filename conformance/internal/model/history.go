@@ -117,6 +117,8 @@ type Call struct {
 	Lacks   string // the rule that it breaks with that; empty: its own
 	Panic   string // of the driver
 	Odd     string // how a watch ended otherwise than with one error
+
+	seen    Stamp  // its effect was seen by then
 	Changed string // what the caller got and was changed later
 }
 

@@ -48,16 +48,65 @@ func (j *judge) views() {
 		all = append(all, v)
 	}
 	slices.SortStableFunc(all, func(a, b *view) int { return int(a.hi - b.hi) })
-	shown := make(map[*Call]Stamp) // what a watch has shown is no older than this
+	watches := make(map[*Call]*watched)
 	for _, v := range all {
-		if v.call.Op == Watch && shown[v.call] > v.lo {
-			v.lo, v.rule = shown[v.call], "V2"
+		w := watches[v.call]
+		if v.call.Op == Watch && w != nil {
+			v.lo, v.rule = max(v.lo, w.at), "V2"
+			j.returns(v, w)
 		}
 		at, ok := j.look(v)
 		if v.call.Op == Watch && ok {
-			shown[v.call] = at
+			watches[v.call] = w.then(v, at)
 		}
 	}
+}
+
+// watched is what a watch has shown.
+type watched struct {
+	at   Stamp // of the last state: the next is no older
+	last map[ident]Node
+	left map[ident]bool   // was shown, and then no more
+	was  map[ident][]Data // what was shown and then replaced
+}
+
+// then is what a watch has shown when it shows one state more.
+func (w *watched) then(v *view, at Stamp) *watched {
+	if w == nil {
+		w = &watched{left: make(map[ident]bool), was: make(map[ident][]Data)}
+	}
+	for i, n := range w.last {
+		if m, shown := v.shown[i]; !shown {
+			w.left[i] = true
+		} else if m.Data != n.Data {
+			w.was[i] = append(w.was[i], n.Data)
+		}
+	}
+	w.at, w.last = at, v.shown
+	return w
+}
+
+// returns reports what a watch shows again after it was gone or replaced (V2).
+func (j *judge) returns(v *view, w *watched) {
+	for _, n := range v.nodes {
+		l := j.lives[n.ident()]
+		switch {
+		case w.left[n.ident()]:
+			j.breaks("V2", v.call, "it shows %s again, which it had shown to be gone", n)
+		case l != nil && slices.Contains(w.was[n.ident()], n.Data) && len(l.writers(n.Data)) < 2:
+			j.breaks("V2", v.call, "it shows %s again with %v, which it had shown to be replaced", n, n.Data)
+		}
+	}
+}
+
+// writers are the calls that may have given a node its data.
+func (n *life) writers(d Data) (found []*Call) {
+	for _, c := range slices.Concat(n.makers, n.updates) {
+		if c.Data == d {
+			found = append(found, c)
+		}
+	}
+	return found
 }
 
 func (n Node) ident() ident { return ident{n.Dir, n.Key, n.Token} }
@@ -172,12 +221,17 @@ func (j *judge) wrong(v *view, n *life, at Stamp) flaw {
 		return dead
 	case at < n.bornFrom:
 		return unborn
-	case (v.call.Op == ListNames || v.call.Op == CreateNames) && m.Data.Len == 0:
+	case v.dataless(m):
 		return right
 	case !j.had(n, m.Data, at, own, v.call.Begin):
 		return outworn
 	}
 	return right
+}
+
+// dataless reports whether the data of a node may have been left out.
+func (v *view) dataless(n Node) bool {
+	return (v.call.Op == ListNames || v.call.Op == CreateNames) && n.Data.Len == 0
 }
 
 // proved reports whether the view itself proves that the node had been made: it
@@ -196,39 +250,44 @@ func (j *judge) proved(v *view, n *life) bool {
 // no earlier request changes the data (U5). A list of the node's own session knows
 // those that were acknowledged before it began.
 func (j *judge) had(n *life, d Data, at Stamp, own bool, begin Stamp) bool {
-	for _, u := range n.makers {
-		if u.Data == d && at <= n.replaced(u, own, begin) {
-			return true
-		}
-	}
-	for _, u := range n.updates {
-		if u.Data == d && at >= u.Begin && at <= n.replaced(u, own, begin) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.writers(d), func(u *Call) bool {
+		return (u.creates() || at >= u.Begin) && at <= n.replaced(u, own, begin)
+	})
 }
 
 // replaced is when what a call had stored was surely there no more.
 func (n *life) replaced(u *Call, own bool, begin Stamp) Stamp {
 	by := never
 	for _, w := range n.updates {
-		if w.ok() && w != u && (u.creates() || w.Begin > u.end()) {
-			if own && w.End < begin {
-				return -1
-			}
+		if w == u || !u.creates() && w.Begin < u.end() {
+			continue
+		}
+		if w.ok() {
 			by = min(by, w.End)
+		}
+		if w.ok() && own && w.End < begin {
+			return -1
+		}
+		if w.seen > 0 && (u.creates() || u.ok()) { // it has no request left that may come late
+			by = min(by, w.seen)
 		}
 	}
 	return by
 }
 
 // teach learns from a view which nodes are gone: those that were there and that
-// one no older than its call does not show.
+// one no older than its call does not show. And it learns which updates were made.
 func (j *judge) teach(v *view, of []*life) {
 	for _, n := range of {
-		if _, shown := v.shown[n.Node.ident()]; !shown && (n.bornBy < v.lo || j.proved(v, n)) {
+		m, shown := v.shown[n.Node.ident()]
+		if !shown && (n.bornBy < v.lo || j.proved(v, n)) {
 			n.isGone(v.hi, v.call, false)
+		}
+		if v.dataless(m) {
+			continue
+		}
+		if w := n.writers(m.Data); shown && len(w) == 1 && (w[0].seen == 0 || w[0].seen > v.hi) {
+			w[0].seen = v.hi
 		}
 	}
 }

@@ -73,13 +73,15 @@ func (g *generator) timing(s *Step, broken bool) {
 	}
 }
 
+// data is mostly short, and now and then as long as data may be, or one byte longer.
 func (g *generator) data() Data {
-	sizes := []int{0, 0, 1, 1, 2, 3, 4, 5, 8, 16, 17, 64, 255, 256, 1000, 4096, driver.MaxData - 1, driver.MaxData, driver.MaxData}
-	d := Data{Len: pick(g, sizes), Seed: g.rng.Uint64()}
-	if g.chance(0.02) {
+	d := Data{Len: pick(g, []int{0, 0, 1, 1, 2, 3, 4, 5, 8, 16, 17, 64, 255, 256, 1000}), Seed: g.rng.Uint64()}
+	switch n := g.rng.IntN(100); {
+	case n < 6:
+		d.Len = pick(g, []int{4096, driver.MaxData - 1, driver.MaxData, driver.MaxData})
+	case n < 8:
 		d.Len = driver.MaxData + 1
-	}
-	if len(g.used) > 0 && g.chance(0.2) {
+	case n < 28 && len(g.used) > 0:
 		return pick(g, g.used)
 	}
 	g.used = append(g.used, d)
@@ -182,9 +184,9 @@ func (g *generator) wait(s Step) {
 	}
 	s.Op, s.Of, s.Dir = model.WaitDelete, []int{n.step}, n.dir
 	g.asListed(&s)
-	if g.chance(0.35) {
+	if g.chance(0.4) {
 		s.Op = model.WaitAny
-		for range 1 + g.rng.IntN(2) {
+		for range g.rng.IntN(4) {
 			if m := g.choose(func(m *genNode) bool { return m.dir == n.dir && !slices.Contains(s.Of, m.step) }); m != nil {
 				s.Of = append(s.Of, m.step)
 			}

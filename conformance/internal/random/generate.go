@@ -68,7 +68,7 @@ type generator struct {
 }
 
 type genSession struct {
-	conn  int
+	conn int
 }
 
 type genConn struct {
