@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,20 @@ func (r *Result) Add(more Result) {
 	r.Broken = append(r.Broken, more.Broken...)
 }
 
+// Merge adds up the results that key gives the same store and fault, in the order of
+// the first of each.
+func Merge(results []Result, key func(Result) (store, fault string)) (merged []Result) {
+	for _, r := range results {
+		store, fault := key(r)
+		i := slices.IndexFunc(merged, func(m Result) bool { return m.Store == store && m.Fault == fault })
+		if i < 0 {
+			i, merged = len(merged), append(merged, Result{Store: store, Fault: fault})
+		}
+		merged[i].Add(r)
+	}
+	return merged
+}
+
 // judge counts what was found.
 func (b *batch) judge() Result {
 	r := Result{Store: b.f.Store, Fault: b.f.Name, Late: b.clock.worst}
@@ -72,9 +87,9 @@ func (b *batch) judge() Result {
 	}
 	for _, v := range b.history.Excused() {
 		excused[v.Object] = true
-		if r.Why = v.Text; b.f.MayEnd != "" {
-			r.Why = b.f.MayEnd
-		}
+	}
+	if r.Why = b.f.MayEnd; b.f.Outside {
+		r.Why = "the hold was ended in the store, and its holder had not been told yet"
 	}
 	for _, t := range b.trials {
 		b.judgeRegister(t, &r, overlaps, excused)

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -31,8 +32,13 @@ type batch struct {
 	left     map[string]int  // entries that are left, by lock
 }
 
-// Run carries out the trials of a fault. The error says that it could not be done;
-// what was found is in the Result. The clients are left to the caller.
+// ErrNotBegun: the locks were not held, or not waited for, in useful time, as happens
+// on a machine that is too busy; the fault has not happened.
+var ErrNotBegun = errors.New("the trials have not begun")
+
+// Run carries out the trials of a fault. The error says that it could not be done, and
+// Is ErrNotBegun if all is as it was; what was found is in the Result. The clients are
+// left to the caller.
 func Run(ctx context.Context, f Fault, o Options) (Result, error) {
 	calls, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -72,10 +78,10 @@ func Run(ctx context.Context, f Fault, o Options) (Result, error) {
 
 func (b *batch) run() error {
 	if err := b.f.Holder.acquire(b); err != nil {
-		return fmt.Errorf("acquiring the locks: %w", err)
+		return fmt.Errorf("%w: acquiring the locks: %w", ErrNotBegun, err)
 	}
 	if err := b.line(); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotBegun, err)
 	}
 	if err := b.disturb(); err != nil {
 		return err
@@ -103,16 +109,27 @@ func (b *batch) disturb() error {
 		b.history.MayEnd(b.f.MayEnd)
 	}
 	defer b.history.Trouble("", b.f.Name)()
+	err := b.suffer(s)
+	if healed := b.f.Heal(b.ctx); healed != nil {
+		err = errors.Join(err, fmt.Errorf("ending the fault: %w", healed))
+	}
+	if err == nil && b.f.Untold {
+		b.told()
+	}
+	return err
+}
+
+// suffer lasts from the beginning of the fault to its end.
+func (b *batch) suffer(s Scene) error {
 	if err := b.f.Cut(b.ctx, s); err != nil {
 		return fmt.Errorf("beginning the fault: %w", err)
 	}
 	close(b.cut)
-	told := func() { b.each(func(t *trial) <-chan struct{} { return t.told }) }
 	switch {
 	case b.f.Lasts > 0:
 		b.pause(b.f.Lasts)
 	case !b.f.Untold:
-		told()
+		b.told()
 	}
 	if b.f.Meanwhile != nil {
 		if err := b.f.Meanwhile(b.ctx); err != nil {
@@ -122,14 +139,11 @@ func (b *batch) disturb() error {
 	if b.f.Lasts == 0 {
 		b.each(func(t *trial) <-chan struct{} { return t.next })
 	}
-	if err := b.f.Heal(b.ctx); err != nil {
-		return fmt.Errorf("ending the fault: %w", err)
-	}
-	if b.f.Untold {
-		told()
-	}
 	return nil
 }
+
+// told waits until every holder that had a lock knows that it has not any more.
+func (b *batch) told() { b.each(func(t *trial) <-chan struct{} { return t.told }) }
 
 // each waits for something of each trial that counts.
 func (b *batch) each(event func(t *trial) <-chan struct{}) {
