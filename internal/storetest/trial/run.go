@@ -32,8 +32,8 @@ type batch struct {
 	left     map[string]int  // entries that are left, by lock
 }
 
-// ErrNotBegun: the locks were not held, or not waited for, in useful time, as happens
-// on a machine that is too busy; the fault has not happened.
+// ErrNotBegun says that the locks were not held, or not waited for, in useful time, as
+// happens on a machine that is too busy. The fault has not happened.
 var ErrNotBegun = errors.New("the trials have not begun")
 
 // Run carries out the trials of a fault. The error says that it could not be done, and
