@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -20,7 +21,14 @@ func without(ms []method, names ...string) []method {
 func staysLostUnderWay(t *Trial) {
 	c, l := t.OpenLink()
 	s := t.SessionOn(c)
-	ms := without(t.methods(c, s), "OpenSession", "Conn.List", "WaitDelete", "WaitAny") // W4, F2
+	ms := without(t.methods(c, s), "OpenSession", "Conn.List", "WaitDelete", "WaitAny", "Create") // W4, F2
+	ms = append(ms, method{"Create", func(ctx context.Context) error {
+		n, err := s.Create(ctx, dir, "created", nil)
+		if err == nil && n.Session != s.ID() { // C3
+			return driver.ErrSessionLost
+		}
+		return err
+	}})
 	l.Freeze(netfault.Down)
 	lost := make(chan struct{}) // closed some time after Done, so that there is no doubt which was first
 	var calling []<-chan struct{}

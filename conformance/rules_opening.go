@@ -76,7 +76,7 @@ func closedWhileOpening(t *Trial) {
 	before := t.sessionsNow()
 	for round := range rounds {
 		c, l := t.OpenLink()
-		_, _ = c.List(t.ctx, dir) // connects
+		opened := t.SessionOn(c)
 		l.Delay(netfault.Down, t.h.TTL/step)
 		var s driver.Session
 		var err error
@@ -85,6 +85,9 @@ func closedWhileOpening(t *Trial) {
 		_ = c.Close()                                                 // N1
 		if !t.within(time.Second, opening) {
 			t.Fatalf("OpenSession has not returned a second after Conn.Close")
+		}
+		if opened.Err() == nil {
+			t.NotVerified("a session lives on although its connection was closed, which N1 is about")
 		}
 		if err == nil && (s.Err() == nil || !ended(s.Done())) {
 			t.Fatalf("OpenSession returned a session while its connection was closed, and it lives on: Done is closed: %v, and Err returns %s",

@@ -241,12 +241,7 @@ func missOneRenewal(s *session) {
 		}
 	}
 	s.show(e, see)
-	s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-		if err := s.Err(); err != nil {
-			return driver.Node{}, err
-		}
-		return s.Session.Create(ctx, dir, id, data)
-	}
+	s.endCalls()
 	s.follow(see)
 	go func() { // ends with the sound session, which ends with its connection
 		for !over(s.Session.Done()) {

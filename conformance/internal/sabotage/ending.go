@@ -41,6 +41,46 @@ func (s *session) show(e *ending, see func()) {
 	s.err = func() error { see(); return e.err() }
 }
 
+// endCalls has calls that succeed after the end that is shown fail for it.
+func (s *session) endCalls() {
+	ended := func(err *error) {
+		if over := s.Err(); over != nil && *err == nil {
+			*err = over
+		}
+	}
+	s.create = func(ctx context.Context, dir, id string, data []byte) (n driver.Node, err error) {
+		if err := s.Err(); err != nil {
+			return n, err
+		}
+		defer ended(&err)
+		return s.Session.Create(ctx, dir, id, data)
+	}
+	s.createList = func(ctx context.Context, dir, id string, data []byte) (n driver.Node, nodes []driver.Node, err error) {
+		defer ended(&err)
+		return s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+	}
+	s.abandon = func(ctx context.Context, dir, id string) (err error) {
+		defer ended(&err)
+		return s.Session.Abandon(ctx, dir, id)
+	}
+	s.list = func(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+		defer ended(&err)
+		return s.Session.List(ctx, dir)
+	}
+	s.first = func(ctx context.Context, n driver.Node) (first bool, err error) {
+		defer ended(&err)
+		return s.Session.(driver.FirstTeller).First(ctx, n)
+	}
+	s.update = func(ctx context.Context, n driver.Node, data []byte) (m driver.Node, err error) {
+		defer ended(&err)
+		return s.Session.Update(ctx, n, data)
+	}
+	s.remove = func(ctx context.Context, n driver.Node) (err error) {
+		defer ended(&err)
+		return s.Session.Delete(ctx, n)
+	}
+}
+
 // follow calls f once the sound session has ended.
 func (s *session) follow(f func()) {
 	go func() { // ends with the sound session, which ends with its connection

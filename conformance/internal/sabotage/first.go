@@ -71,8 +71,8 @@ func firstSabotages() []Sabotage {
 		{
 			Name: "never-first", Breaks: "F5",
 			Doc: "First is never sure.",
-			Apply: withFirst(func(context.Context, driver.Session, driver.Node) (bool, error) {
-				return false, nil
+			Apply: withFirst(func(_ context.Context, s driver.Session, _ driver.Node) (bool, error) {
+				return false, s.Err()
 			}),
 		},
 	}
