@@ -118,3 +118,29 @@ func (s odd) Create(ctx context.Context, dir, id string, data []byte) (driver.No
 	}
 	return s.Session.Create(ctx, dir, id, data)
 }
+
+// brief is a session that ends after a TTL although it is renewed.
+type brief struct {
+	late
+}
+
+var endsEarly = broken(func(s driver.Session) driver.Session {
+	l := late{plain{s}, make(chan struct{})}
+	go func() {
+		select { // either ends it
+		case <-s.Done():
+		case <-time.After(3 * ttl):
+		}
+		close(l.done)
+	}()
+	return brief{l}
+})
+
+func (s brief) Err() error {
+	select {
+	case <-s.done:
+		return &driver.Error{Op: "keepalive", Kind: driver.ErrSessionLost}
+	default:
+		return nil
+	}
+}

@@ -121,8 +121,9 @@ const (
 
 // use is what anybody does with the lock: work until it is lost or may be let go, and
 // unlock it within a time. begun is called when the grant is on record, which comes
-// first: what is judged is the moment of the grant.
-func (t *trial) use(op *history.Op, held *mutex.Held, letGo <-chan struct{}, within time.Duration, begun func()) {
+// first: what is judged is the moment of the grant. It returns why the lock was lost, if it
+// was.
+func (t *trial) use(op *history.Op, held *mutex.Held, letGo <-chan struct{}, within time.Duration, begun func()) (lost error) {
 	op.Granted(held, held.Session().ID())
 	begun()
 	stop, working := make(chan struct{}), make(chan struct{})
@@ -134,8 +135,11 @@ func (t *trial) use(op *history.Op, held *mutex.Held, letGo <-chan struct{}, wit
 	case <-letGo:
 	case <-held.Done():
 	}
-	lost := held.Err()
+	lost = held.Err()
 	op.Releasing(lost)
+	if lost != nil && !errors.Is(lost, coord.ErrNotHeld) {
+		t.b.history.Violated(t.name, "the error of a lock that was lost is not ErrNotHeld: %v", lost)
+	}
 	if lost == nil {
 		close(stop)
 		<-working
@@ -153,20 +157,30 @@ func (t *trial) use(op *history.Op, held *mutex.Held, letGo <-chan struct{}, wit
 	defer cancel()
 	err := held.Unlock(ctx)
 	op.Released(lost != nil || errors.Is(err, coord.ErrNotHeld), err, t.b.clock.overdueOf(ctx))
+	return lost
 }
 
-// wait waits for the lock for as long as it takes, and uses it.
-func (t *trial) wait(who string, c *coord.Client) {
+// wait waits for the lock for as long as it takes, and uses it. It returns why it was
+// lost, if it was.
+func (t *trial) wait(who string, c *coord.Client) (lost error) {
 	for t.b.ctx.Err() == nil {
 		op := t.b.history.Call(who, t.name, history.Exclusive, 0)
 		held, err := mutex.New(c, t.name).Lock(t.b.ctx)
 		at := time.Now()
 		if err == nil {
-			t.use(op, held, t.b.mayLetGo(), t.b.o.Patience, func() { t.passed(at) })
-			return
+			return t.use(op, held, t.b.mayLetGo(), t.b.o.Patience, func() { t.passed(at) })
 		}
 		op.Failed(err, t.b.ctx.Err(), 0)
 		t.b.pause(t.b.o.TTL / 20) // no busy loop over a store that is away
+	}
+	return nil
+}
+
+// waitApart is wait of a program that the fault leaves alone: it does not lose the lock,
+// unless somebody takes it away in the store.
+func (t *trial) waitApart(who string, c *coord.Client) {
+	if lost := t.wait(who, c); lost != nil && !t.b.f.Outside && t.b.f.MayEnd == "" {
+		t.b.history.Violated(t.name, "%s has lost the lock, and nothing has happened to it: %v", who, lost)
 	}
 }
 

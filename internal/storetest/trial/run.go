@@ -165,12 +165,12 @@ func (b *batch) each(event func(t *trial) <-chan struct{}) {
 // line has the others join, one of them first, and waits until all stand in line.
 func (b *batch) line() error {
 	waiters := []func(t *trial){
-		func(t *trial) { t.wait("N.next", b.f.Next) },
-		func(t *trial) { t.wait("A.after", b.f.After) },
+		func(t *trial) { t.waitApart("N.next", b.f.Next) },
+		func(t *trial) { t.waitApart("A.after", b.f.After) },
 	}
 	if c := b.f.Holder.client(); c != nil {
 		waiters = append(waiters,
-			func(t *trial) { t.wait(HolderName+".stuck", c) },
+			func(t *trial) { _ = t.wait(HolderName+".stuck", c) },
 			func(t *trial) { t.quit(HolderName+".quits", c) })
 	}
 	for _, t := range b.trials {

@@ -133,12 +133,13 @@ func TestBrokenDrivers(t *testing.T) {
 		{"left", keepsEntries, ttl / 8, func(r Result) int { return r.Left }, "entries are left"},
 		{"unresolved", waitsForEver, 0, func(r Result) int { return r.Unresolved }, "does not come to an end"},
 		{"overdue", waitsLonger, 0, func(r Result) int { return r.Overdue }, "after its ctx had ended"},
+		{"other, as somebody else loses the lock", endsEarly, 0, func(r Result) int { return r.Other }, "nothing has happened to it"},
 		{"other", failsOddly, 0, func(r Result) int { return r.Other }, "for a reason that it should not"},
 	} {
 		t.Run(broken.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := onMem(t, broken.wrap).Fault
-				f.Lasts = broken.lasts
+				f.Lasts, f.Settle = broken.lasts, 3*ttl
 				r := run(t, f, options)
 				if broken.count(r) == 0 || !strings.Contains(strings.Join(r.Broken, "\n"), broken.text) {
 					t.Errorf("%d were found, among them not %q:\n%s%v", broken.count(r), broken.text, Table([]Result{r}), r.Broken)
