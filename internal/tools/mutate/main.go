@@ -8,8 +8,7 @@
 //	go run ./mutate -packages drivers/mem        # only those whose path has that prefix
 //	go run ./mutate -without programs            # in a third of the time, and it finds less
 //	go run ./mutate -run 17 -v                   # one mutant, with what the suite prints
-//	go run ./mutate -survivors /tmp              # writes the survivors to /tmp/survivors-….txt
-//	go run ./mutate -again /tmp/survivors-….txt  # runs only those, and prints no table
+//	go run ./mutate -log /tmp/log                # and once more: only what survived, or was not reached
 //
 // Each package is rewritten once with all its mutants in it, each behind a test of an
 // environment variable. The rewritten files reach the compiler as an overlay, so the tree
@@ -44,7 +43,7 @@ func main() {
 	flag.StringVar(&o.packages, "packages", "", "mutate only packages whose path below the module begins with this")
 	flag.IntVar(&o.only, "run", 0, "run only the mutant with this number")
 	flag.StringVar(&o.without, "without", "", "leave out the variants that this regular expression matches")
-	flag.StringVar(&o.again, "again", "", "run only the mutants that this file of survivors names")
+	flag.StringVar(&o.log, "log", "", "note what became of each mutant in this file, and do not run again what it says was killed")
 	flag.BoolVar(&o.verbose, "v", false, "print what the suite prints")
 	flag.BoolVar(&o.list, "list", false, "list the mutants and run nothing")
 	flag.IntVar(&o.processes, "processes", 2, "how many mutants run at a time")
@@ -66,10 +65,10 @@ func main() {
 
 // options are the flags.
 type options struct {
-	root, packages, survivors, again, without, equivalents string
-	only, processes                                        int
-	patience                                               time.Duration // with what takes longer than the original
-	verbose, list                                          bool
+	root, packages, survivors, log, without, equivalents string
+	only, processes                                      int
+	patience                                             time.Duration // with what takes longer than the original
+	verbose, list                                        bool
 }
 
 // target is a package that is mutated.
@@ -131,7 +130,7 @@ func mutate(ctx context.Context, w io.Writer, o options, suites []suite) error {
 		}
 		rows = append(rows, more...)
 	}
-	if o.list || o.only != 0 || o.again != "" {
+	if o.list || o.only != 0 {
 		return nil
 	}
 	return report(w, rows, known)

@@ -15,7 +15,8 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{root: root, equivalents: filepath.Join(root, "equivalents.txt"), processes: 2}
+	log := filepath.Join(t.TempDir(), "log")
+	o := options{root: root, equivalents: filepath.Join(root, "equivalents.txt"), processes: 2, log: log}
 	known, err := readEquivalents(o.equivalents)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +74,17 @@ func TestSample(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "p/p.go:16") || !strings.Contains(out.String(), "92.3 %") {
 		t.Errorf("the report does not show the survivor and the share:\n%s", out.String())
+	}
+	noted, err := openLog(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted.close()
+	for _, m := range rows[0].mutants {
+		was, killed := noted.killed(m)
+		if killed != m.outcome.kind.killed() || killed && was != m.outcome {
+			t.Errorf("%s: the log says %+v; it was %+v", m.name(), was, m.outcome)
+		}
 	}
 	rows[0].goal = 93
 	if err := report(&out, rows, known); err == nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,26 +75,32 @@ func (s suite) run(ctx context.Context, o options, known *equivalents) ([]row, e
 	if o.only != 0 {
 		return nil, s.single(ctx, o, b, src)
 	}
-	mutants := src.mutants
-	if o.again != "" {
-		if mutants, err = named(mutants, o.again); err != nil {
-			return nil, err
-		}
+	noted, err := openLog(o.log)
+	if err != nil {
+		return nil, err
 	}
+	defer noted.close()
 	todo := make(chan *mutant)
 	var workers sync.WaitGroup
 	for range o.processes {
 		workers.Go(func() {
 			for m := range todo {
+				if was, killed := noted.killed(m); killed {
+					m.outcome = was
+					continue
+				}
 				m.outcome = s.try(ctx, o, b, m.id)
+				if ctx.Err() == nil {
+					noted.add(m)
+				}
 			}
 		})
 	}
 	start := time.Now()
-	for i, m := range mutants {
+	for i, m := range src.mutants {
 		todo <- m
 		if i%100 == 99 {
-			fmt.Fprintf(os.Stderr, "%d of %d mutants in %v\n", i+1, len(mutants), time.Since(start).Round(time.Second))
+			fmt.Fprintf(os.Stderr, "%d of %d mutants in %v\n", i+1, len(src.mutants), time.Since(start).Round(time.Second))
 		}
 	}
 	close(todo)
@@ -103,25 +108,7 @@ func (s suite) run(ctx context.Context, o options, known *equivalents) ([]row, e
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if o.again != "" {
-		for _, m := range mutants {
-			fmt.Printf("%s:%d [%d] %v %s\n\t%s\n", m.file, m.line, m.id, m.outcome.kind, m.outcome.detail, m.name())
-		}
-	}
-	return s.rows(o, mutants, known)
-}
-
-// named returns the mutants that a file of survivors names.
-func named(mutants []*mutant, file string) ([]*mutant, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	in := make(map[string]bool)
-	for line := range strings.Lines(string(text)) {
-		in[strings.TrimSpace(line)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return !in[m.name()] }), nil
+	return s.rows(o, src.mutants, known)
 }
 
 // build compiles the suite with the mutants in it.
