@@ -59,6 +59,32 @@ func TestWhoRetriesHowLong(t *testing.T) {
 	}
 }
 
+// A store that refuses at once is asked a dozen times in the first second, and then once
+// or a few times in each.
+func TestRetryPausesGrow(t *testing.T) {
+	bubble(t, func(t *testing.T, client *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
+		const seconds = 10
+		s, err := client.NewSession(t.Context(), seconds*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var attempts [seconds + 2]int
+		began := time.Now()
+		_ = s.Retry(t.Context(), func(context.Context) error { // for its TTL
+			attempts[int(time.Since(began).Seconds())]++
+			return coord.ErrUnavailable
+		})
+		for i, n := range attempts[:seconds] {
+			if most := 5; n < 1 || n > most && i > 0 || n > 12 {
+				t.Errorf("%d attempts in second %d", n, i+1)
+			}
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A store that renews the session and refuses the call is not asked for ever.
 func TestSessionRetriesForItsTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, client *coord.Client, _ *mem.Conn, _ *observer.ObservedLogs) {
