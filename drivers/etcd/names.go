@@ -33,6 +33,7 @@ type name struct {
 	token      uint64 // of the node of this generation; 0: there is none, or it is not known
 	written    bool   // that node was updated, or may have been, as far as this session knows
 	deleting   int    // deletions by this key that are under way
+	doubted    uint64 // token of a node whose deletion by its token may come late; 0: none
 	former     string // the key of the generation before, if its node may still be there
 }
 
@@ -49,7 +50,7 @@ func (t *names) next(first string) (key, former string) {
 	if n == nil {
 		return first, ""
 	}
-	if n.deleting > 0 {
+	if n.deleting > 0 || n.doubted > 0 {
 		n.retire(first)
 	}
 	n.token, n.written = 0, false
@@ -68,6 +69,9 @@ func (t *names) made(first string, token uint64, written bool) {
 		t.known[first] = n
 	}
 	n.token, n.written, n.former = token, written, ""
+	if n.doubted < token {
+		n.doubted = 0 // that node is gone
+	}
 }
 
 // current returns the keys that the node of a slot may have.
@@ -85,7 +89,7 @@ func (t *names) abandoned(first string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := t.known[first]; n != nil {
-		n.token, n.written, n.former = 0, false, ""
+		n.token, n.written, n.doubted, n.former = 0, false, 0, ""
 		t.tidy(first, n)
 	}
 }
@@ -116,7 +120,7 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 	n.deleting--
 	switch {
 	case err == nil:
-		n.token, n.written = 0, false
+		n.token, n.written, n.doubted = 0, false, 0
 	case errors.Is(err, driver.ErrUncertain): // which one that Is ErrDenied may be as well
 		n.retire(first)
 	case errors.Is(err, driver.ErrUnavailable), errors.Is(err, driver.ErrDenied): // it was not done, and will not be
@@ -145,7 +149,9 @@ func (t *names) untouched(first string, node driver.Node) bool {
 }
 
 // doubted takes note of what came of a deletion that asked for the node's token. If
-// that is not known it may come late, when a Create has found the node again.
+// that is not known it may come late, when a Create has found the node again. So the
+// next Create retires the key, unless another node is known to have followed by then:
+// that one the deletion spares.
 func (t *names) doubted(first string, node driver.Node, err error) {
 	if !errors.Is(err, driver.ErrUncertain) {
 		return
@@ -156,8 +162,8 @@ func (t *names) doubted(first string, node driver.Node, err error) {
 	if n == nil {
 		n = new(name)
 	}
-	if keyOf(first, n.generation) == node.Key {
-		n.retire(first)
+	if keyOf(first, n.generation) == node.Key && n.token <= node.Token {
+		n.doubted = max(n.doubted, node.Token)
 		t.known[first] = n
 	}
 }

@@ -216,6 +216,34 @@ func TestDeleteOfARemovedNodesNamesake(t *testing.T) {
 	f.wantKeys("d", 1)
 }
 
+// A deletion of a node that is long gone comes to nothing while the next node is being
+// created, which stays the node of the slot.
+func TestUncertainDeleteOfAFormerNode(t *testing.T) {
+	f := start(t)
+	s := f.open(time.Minute)
+	former := f.create(s, "d", "0")
+	must(t, s.Delete(within(t), former))
+	creating, landed := make(chan struct{}), make(chan struct{})
+	f.tap.intercept(func(c call) error {
+		f.loseReply() // of the next change
+		close(creating)
+		<-landed
+		return c.pass(c.ctx)
+	})
+	made := make(chan driver.Node, 1)
+	go func() { made <- f.create(s, "d", "0") }()
+	receive(t, "the creation", creating)
+	wantIs(t, s.Delete(within(t), former), driver.ErrUncertain)
+	close(landed)
+	n := receive(t, "the node", made)
+	if again := f.create(s, "d", "0"); !again.Same(n) {
+		t.Errorf("made %+v beside %+v", again, n)
+	}
+	f.wantOnly("d", n)
+	must(t, s.Delete(within(t), n))
+	wantKnown(t, s, 0)
+}
+
 // A program's own client may have interceptors that send two requests at a time.
 func TestClientOfTheProgramsOwnDeletesByTransaction(t *testing.T) {
 	f := start(t)
