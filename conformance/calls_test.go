@@ -87,7 +87,7 @@ func TestCallsFind(t *testing.T) {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					tries, v := hunt(t, s.Apply(memHarness(time.Second)), 400)
+					tries, v := hunt(t, s.Apply(memHarness(time.Second)), 1000)
 					mu.Lock()
 					defer mu.Unlock()
 					if v != nil {

@@ -49,6 +49,17 @@ func (t *Trial) heal(l Link) {
 	}
 }
 
+// hold keeps the next request on a link back, until release is called or, as the
+// case may fail before, the trial ends. The case must need Hold.
+func (t *Trial) hold(l Link) (release func()) {
+	release = sync.OnceFunc(t.h.Hold(l))
+	t.Cleanup(func() {
+		t.heal(l) // a request lands over a link that works
+		release()
+	})
+	return release
+}
+
 // Session opens a session on a connection of its own.
 func (t *Trial) Session() driver.Session { return t.SessionOn(t.Open()) }
 

@@ -44,6 +44,17 @@ func (t *Trial) Eventually(within time.Duration, look func() error) {
 	}
 }
 
+// seldom leaves time between looks that are much work.
+func (t *Trial) seldom(look func() error) func() error {
+	return func() error {
+		err := look()
+		if err != nil {
+			t.sleep(t.h.TTL / 4)
+		}
+		return err
+	}
+}
+
 // comes is Eventually for what is another rule's matter if it does not come.
 func (t *Trial) comes(within time.Duration, look func() error) bool {
 	for start := time.Now(); look() != nil; t.pause() {

@@ -53,7 +53,7 @@ func proclaimsNoMore(end func(poll, subject.Leadership)) func(poll) {
 func proclaimsTooLate(t poll) {
 	c, link := t.ClientOverLink()
 	l := t.elect(c, "old")
-	release := t.h.Hold(link)
+	release := t.hold(link)
 	_ = t.briefly(func(ctx context.Context) error { return l.Proclaim(ctx, []byte("stale")) })
 	t.resign(l)
 	next := t.elect(c, "new")
@@ -100,7 +100,7 @@ func proclaimsTakeTurns(t poll) {
 func proclaimOvertaken(t poll) {
 	c, link := t.ClientOverLink()
 	l := t.elect(c, "0")
-	release := t.h.Hold(link)
+	release := t.hold(link)
 	_ = t.briefly(func(ctx context.Context) error { return l.Proclaim(ctx, []byte("1")) })
 	t.proclaim(l, "2")
 	release()

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/coordkit/coordkit/coord"
@@ -18,6 +19,7 @@ type step struct {
 	ctx    context.Context // of the recipe's call
 	cancel context.CancelFunc
 	armed  atomic.Bool            // calls are counted
+	ending sync.Mutex             // held while the session is ended, and while armed is cleared
 	lost   atomic.Pointer[string] // the ID of the session that was ended in the store; nil: none
 
 	number, calls int64
@@ -67,9 +69,12 @@ var (
 	}, coord.ErrSessionLost}
 )
 
-// end ends the session of a call in the store, if it is of one.
+// end ends the session of a call in the store, if it is of one and the recipe's call
+// has not been looked at: a call of the driver can outlive it.
 func (s *step) end(t *Trial, c *request) {
-	if c.session == nil || c.session.Err() != nil {
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	if c.session == nil || c.session.Err() != nil || !s.armed.Load() {
 		return
 	}
 	id := c.session.ID()
@@ -103,7 +108,9 @@ func (t *Trial) steps(scene func(*step), mishaps ...mishap) {
 
 // bears fails the trial if the recipe's call may not end with err.
 func (t *Trial) bears(s *step, what string, err error) {
+	s.ending.Lock()
 	s.armed.Store(false)
+	s.ending.Unlock()
 	over := s.lost.Load() != nil
 	switch m := s.mishap; {
 	case err == nil:

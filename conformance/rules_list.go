@@ -131,7 +131,7 @@ func listsMany(t *Trial) {
 		want = append(want, t.Create(s, dir, fmt.Sprint(i)))
 	}
 	for who, list := range t.lists(s) {
-		t.Eventually(t.patience(), func() error { return t.holds(who, list(dir), want, nil) })
+		t.Eventually(t.patience(), t.seldom(func() error { return t.holds(who, list(dir), want, nil) }))
 	}
 }
 
@@ -148,7 +148,7 @@ func listsMuch(t *Trial) {
 	data := bytes.Repeat([]byte{0, '\n', 0xff}, driver.MaxData/3)
 	t.crowd(count, func(i int) { t.Update(s, nodes[i], data...) })
 	for who, list := range t.lists(s) {
-		t.Eventually(t.patience(), func() error {
+		t.Eventually(t.patience(), t.seldom(func() error {
 			listed := list(dir)
 			for i := range count {
 				if len(slot(listed, s, fmt.Sprint(i))) == 0 {
@@ -156,7 +156,7 @@ func listsMuch(t *Trial) {
 				}
 			}
 			return nil
-		})
+		}))
 	}
 }
 

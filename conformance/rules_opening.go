@@ -42,6 +42,7 @@ func (t *Trial) sessionsNow() int {
 // noMoreSessions wants the store to have no more sessions than before, when what was
 // opened has had the time to expire.
 func (t *Trial) noMoreSessions(before int, after string) {
+	t.sleep(t.lateness()) // a request that was on its way lands
 	t.Eventually(t.h.Expiry+t.h.TTL, func() error {
 		if now := t.residue().Sessions; now > before {
 			return fmt.Errorf("after %s the store has %d sessions; there were %d", after, now, before)

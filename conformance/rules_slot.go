@@ -120,7 +120,7 @@ func abandonsOvertaken(t *Trial) {
 		creates = append(creates, func(ctx context.Context) error { _, _, err := f.CreateList(ctx, dir, "0", nil); return err })
 	}
 	for _, create := range creates {
-		release := t.h.Hold(l)
+		release := t.hold(l)
 		_ = t.briefly(create)
 		t.abandon(s, "0")
 		release()
@@ -138,7 +138,7 @@ func abandonComesLate(t *Trial) {
 	c, l := t.OpenLink()
 	s := t.SessionOn(c)
 	t.Create(s, dir, "0")
-	release := t.h.Hold(l)
+	release := t.hold(l)
 	_ = t.briefly(func(ctx context.Context) error { return s.Abandon(ctx, dir, "0") })
 	n := t.Create(s, dir, "0")
 	release()

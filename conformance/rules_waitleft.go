@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -119,7 +120,7 @@ func leavesNoneOfThree(t *Trial) {
 }
 
 // setsNoMoreWatches resets the connection again and again under waits, each of which
-// has a watch for each of its nodes at the most.
+// has a watch for each of its nodes at the most. One that a reset ends is begun again.
 func setsNoMoreWatches(t *Trial, wait waiter) {
 	const count, nodesEach = 3, 3
 	c, l := t.OpenLink()
@@ -128,9 +129,16 @@ func setsNoMoreWatches(t *Trial, wait waiter) {
 	t.probe(s, owner, "0")
 	before := t.watchesNow()
 	all := t.waits(wait, s, nodes, count)
+	latest := slices.Clone(all)
 	for range manyResets {
 		l.DropConnections()
 		t.pause()
+		for i, w := range latest {
+			if ended(w.done) {
+				latest[i] = wait(t, s, nodes, i)
+				all = append(all, latest[i])
+			}
+		}
 	}
 	t.noMoreWatches(before, sharedWatches+count*nodesEach, fmt.Sprintf("%d resets of the connection under %d waits", manyResets, count))
 	t.cancelAll(all)

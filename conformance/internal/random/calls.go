@@ -75,13 +75,13 @@ func (g *generator) timing(s *Step, broken bool) {
 
 // data is mostly short, and now and then as long as data may be, or one byte longer.
 func (g *generator) data() Data {
-	d := Data{Len: pick(g, []int{0, 0, 1, 1, 2, 3, 4, 5, 8, 16, 17, 64, 255, 256, 1000}), Seed: g.rng.Uint64()}
+	d := Data{Len: pick(g, []int{0, 0, 0, 1, 1, 2, 3, 4, 5, 8, 16, 17, 64, 255, 256, 1000}), Seed: g.rng.Uint64()}
 	switch n := g.rng.IntN(100); {
-	case n < 6:
+	case n < 4:
 		d.Len = pick(g, []int{4096, driver.MaxData - 1, driver.MaxData, driver.MaxData})
-	case n < 8:
+	case n < 6:
 		d.Len = driver.MaxData + 1
-	case n < 28 && len(g.used) > 0:
+	case n < 26 && len(g.used) > 0:
 		return pick(g, g.used)
 	}
 	g.used = append(g.used, d)

@@ -17,20 +17,22 @@ func attemptSabotages() []Sabotage {
 			Apply: eachSession(sabotage),
 		}
 	}
+	createList := patient("create-list", func(s *session) {
+		s.createList = func(ctx context.Context, dir, id string, data []byte) (n driver.Node, nodes []driver.Node, err error) {
+			err = s.patiently(ctx, func() error {
+				n, nodes, err = optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
+				return err
+			})
+			return n, nodes, err
+		}
+	})
+	createList.Needs = driver.CapCreateList
 	return []Sabotage{
+		createList,
 		patient("create", func(s *session) {
 			s.create = func(ctx context.Context, dir, id string, data []byte) (n driver.Node, err error) {
 				err = s.patiently(ctx, func() error { n, err = s.Session.Create(ctx, dir, id, data); return err })
 				return n, err
-			}
-		}),
-		patient("create-list", func(s *session) {
-			s.createList = func(ctx context.Context, dir, id string, data []byte) (n driver.Node, nodes []driver.Node, err error) {
-				err = s.patiently(ctx, func() error {
-					n, nodes, err = s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
-					return err
-				})
-				return n, nodes, err
 			}
 		}),
 		patient("update", func(s *session) {

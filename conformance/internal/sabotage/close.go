@@ -144,7 +144,7 @@ func leaveToTTL(s *session) {
 	}
 	s.waitAny = func(ctx context.Context, nodes []driver.Node) (i int, err error) {
 		err = until(ctx, func(ctx context.Context) (err error) {
-			i, err = s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+			i, err = optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
 			return err
 		})
 		return i, err

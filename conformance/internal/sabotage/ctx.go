@@ -24,6 +24,20 @@ func ctxSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "dials-until-connected", Breaks: "B1",
+			Doc: "Where connections are refused Create dials again and again, whatever its ctx says. (clientv3 dials in the background for ever.)",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					for driver.Transient(err) && s.conn.refused.Load() && s.ctx.Err() == nil {
+						pass(s, s.TTL()/50)
+						n, err = s.Session.Create(context.WithoutCancel(ctx), dir, id, data)
+					}
+					return n, err
+				}
+			}),
+		},
+		{
 			Name: "wait-returns-late", Breaks: "B1",
 			Doc: "WaitDelete ends with the next answer of its long poll. (consul#10206: the slot of a canceled query stays taken.)",
 			Apply: eachSession(func(s *session) {

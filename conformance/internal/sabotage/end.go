@@ -54,7 +54,7 @@ func endSabotages() []Sabotage {
 						}
 						return late
 					})
-					return s, nil
+					return s.offered(), nil
 				}
 			}),
 		},
@@ -77,7 +77,7 @@ func endSabotages() []Sabotage {
 						s.ttl = func() time.Duration { return ttl }
 						delayEnd(s, func() time.Duration { return ttl - granted })
 					}
-					return s, nil
+					return s.offered(), nil
 				}
 			}),
 		},

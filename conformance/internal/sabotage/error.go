@@ -83,7 +83,7 @@ func errorSabotages() []Sabotage {
 					return n, unavailable(err)
 				}
 				s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-					n, nodes, err := s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+					n, nodes, err := optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
 					return n, nodes, unavailable(err)
 				}
 				s.abandon = func(ctx context.Context, dir, id string) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-func fastSabotages() []Sabotage {
+func createListSabotages() []Sabotage {
 	return []Sabotage{
 		{
 			Name: "own-node-not-listed", Breaks: "F1",
@@ -35,12 +35,17 @@ func fastSabotages() []Sabotage {
 				return nodes
 			}),
 		},
+	}
+}
+
+func waitAnySabotages() []Sabotage {
+	return []Sabotage{
 		{
 			Name: "index-zero", Breaks: "F2",
 			Doc: "WaitAny says that the first is gone, whichever it is.",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
-					_, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+					_, err := optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
 					return 0, err
 				}
 			}),
@@ -59,7 +64,7 @@ func fastSabotages() []Sabotage {
 			Doc: "WaitAny tells the last of the nodes that were removed in one step.",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
-					i, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+					i, err := optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
 					if err != nil {
 						return i, err
 					}
@@ -86,7 +91,7 @@ func fastSabotages() []Sabotage {
 			Doc: "WaitAny goes on when its session is closed.",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
-					i, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+					i, err := optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
 					if errors.Is(err, driver.ErrClosed) {
 						<-ctx.Done()
 						return 0, ctx.Err()
@@ -114,11 +119,11 @@ func capsSabotages() []Sabotage {
 			Name: "interface-without-caps", Breaks: "F3",
 			Doc: "The sessions implement what Caps does not have, so a program that requires it does not start.",
 			Apply: eachConn(func(c *conn) {
-				c.caps = func() driver.Caps { return c.Conn.Caps() &^ driver.CapWaitAny }
+				c.caps = func() driver.Caps { return c.Conn.Caps() &^ driver.CapCreateList }
 			}),
 		},
 		{
-			Name: "caps-without-watch", Breaks: "F3",
+			Name: "caps-without-watch", Breaks: "F3", Needs: driver.CapWatch,
 			Doc: "Caps has what the connection does not implement: a wrapper hides it.",
 			Apply: func(h conformance.Harness) conformance.Harness {
 				sound := h.Open
@@ -130,7 +135,7 @@ func capsSabotages() []Sabotage {
 			},
 		},
 		{
-			Name: "watch-without-caps", Breaks: "F3",
+			Name: "watch-without-caps", Breaks: "F3", Needs: driver.CapWatch,
 			Doc: "The connection implements what Caps does not have.",
 			Apply: eachConn(func(c *conn) {
 				c.caps = func() driver.Caps { return c.Conn.Caps() &^ driver.CapWatch }
@@ -158,7 +163,7 @@ func wakeAnyOnUpdate(h conformance.Harness) conformance.Harness {
 			}
 			done := make(chan answer, 1)
 			go func() { // ends with ctx
-				i, err := s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+				i, err := optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
 				done <- answer{i, err}
 			}()
 			select { // if both are ready either will do
@@ -175,7 +180,7 @@ func wakeAnyOnUpdate(h conformance.Harness) conformance.Harness {
 func relistCreated(change func(n driver.Node, nodes []driver.Node) []driver.Node) func(conformance.Harness) conformance.Harness {
 	return eachSession(func(s *session) {
 		s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-			n, nodes, err := s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+			n, nodes, err := optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
 			if err == nil {
 				nodes = change(n, nodes)
 			}

@@ -10,8 +10,11 @@ import (
 
 // withFirst has First say what first does of a sound session.
 func withFirst(first func(ctx context.Context, sound driver.Session, n driver.Node) (bool, error)) func(conformance.Harness) conformance.Harness {
-	return eachSession(func(s *session) {
-		s.first = func(ctx context.Context, n driver.Node) (bool, error) { return first(ctx, s.Session, n) }
+	return eachConn(func(c *conn) {
+		c.extra = driver.CapFirst
+		c.sessions(func(s *session) {
+			s.first = func(ctx context.Context, n driver.Node) (bool, error) { return first(ctx, s.Session, n) }
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package sabotage
 
 import (
 	"context"
+	"io"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -19,8 +20,10 @@ type conn struct {
 	resets    signal          // fires when the link resets the connection
 	silences  signal          // fires when the link stops
 	cuts      signal          // fires when the link begins to refuse connections
+	refused   atomic.Bool     // the link refuses connections
 	broken    atomic.Bool     // the link is frozen, loses replies or refuses connections
 	closed    atomic.Int32    // open, closing or closed, where a sabotage keeps it
+	extra     driver.Caps     // what the sabotage offers beyond the sound connection
 
 	open  func(ctx context.Context, ttl time.Duration) (driver.Session, error)
 	list  func(ctx context.Context, dir string) ([]driver.Node, error)
@@ -43,22 +46,11 @@ func (c *conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
 	return c.Conn.List(ctx, dir)
 }
 
-func (c *conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
-	if c.watch != nil {
-		return c.watch(ctx, dir)
-	}
-	return c.soundWatch(ctx, dir)
-}
-
-func (c *conn) soundWatch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
-	return c.Conn.(driver.Watcher).Watch(ctx, dir)
-}
-
 func (c *conn) Caps() driver.Caps {
 	if c.caps != nil {
 		return c.caps()
 	}
-	return c.Conn.Caps()
+	return c.Conn.Caps() | c.extra
 }
 
 func (c *conn) Close() error {
@@ -124,13 +116,6 @@ func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driv
 	return s.Session.Create(ctx, dir, id, data)
 }
 
-func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	if s.createList != nil {
-		return s.createList(ctx, dir, id, data)
-	}
-	return s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
-}
-
 func (s *session) Abandon(ctx context.Context, dir, id string) error {
 	if s.abandon != nil {
 		return s.abandon(ctx, dir, id)
@@ -150,21 +135,6 @@ func (s *session) WaitDelete(ctx context.Context, n driver.Node) error {
 		return s.wait(ctx, n)
 	}
 	return s.Session.WaitDelete(ctx, n)
-}
-
-// First implements driver.FirstTeller.
-func (s *session) First(ctx context.Context, n driver.Node) (bool, error) {
-	if s.first != nil {
-		return s.first(ctx, n)
-	}
-	return s.Session.(driver.FirstTeller).First(ctx, n)
-}
-
-func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
-	if s.waitAny != nil {
-		return s.waitAny(ctx, nodes)
-	}
-	return s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
 }
 
 func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
@@ -213,6 +183,7 @@ func (l link) DropConnections() {
 
 func (l link) Cut() {
 	l.conn.broken.Store(true)
+	l.conn.refused.Store(true)
 	l.Link.Cut()
 	l.conn.resets.fire()
 	l.conn.cuts.fire()
@@ -236,7 +207,16 @@ type meter interface {
 
 func (l link) Heal() error {
 	l.conn.broken.Store(false)
+	l.conn.refused.Store(false)
 	return l.Link.Heal()
+}
+
+// Close closes the link, where that has to be done.
+func (l link) Close() error {
+	if c, ok := l.Link.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // onConn breaks every connection.
@@ -249,7 +229,7 @@ func onConn(h conformance.Harness, sabotage func(*conn)) conformance.Harness {
 		}
 		c := &conn{Conn: in, namespace: namespace, ctx: ctx}
 		sabotage(c)
-		return c, nil
+		return c.offered(), nil
 	}
 	if sound.OpenLink == nil {
 		return h
@@ -261,7 +241,7 @@ func onConn(h conformance.Harness, sabotage func(*conn)) conformance.Harness {
 		}
 		c := &conn{Conn: in, namespace: namespace, ctx: ctx}
 		sabotage(c)
-		return c, link{l, c}, nil
+		return c.offered(), link{l, c}, nil
 	}
 	if sound.Hold != nil {
 		h.Hold = func(l conformance.Link) func() { return sound.Hold(l.(link).Link) }
@@ -283,7 +263,7 @@ func (c *conn) sessions(sabotage func(*session)) {
 		}
 		s := &session{Session: in, conn: c, ctx: ctx}
 		sabotage(s)
-		return s, nil
+		return s.offered(), nil
 	}
 }
 

@@ -53,7 +53,7 @@ func leaseSabotages() []Sabotage {
 					if ttl%time.Second != 0 {
 						missOneRenewal(s)
 					}
-					return s, nil
+					return s.offered(), nil
 				}
 			}),
 		},
@@ -101,7 +101,7 @@ func wholeSeconds(sabotage func(s *session, asked time.Duration)) func(conforman
 			if granted < ttl {
 				sabotage(s, ttl)
 			}
-			return s, nil
+			return s.offered(), nil
 		}
 	})
 }

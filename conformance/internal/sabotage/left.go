@@ -96,7 +96,7 @@ func leftoverSabotages() []Sabotage {
 						l.Cut()
 						return in.Close()
 					}
-					return c, nil
+					return c.offered(), nil
 				}
 				return h
 			},

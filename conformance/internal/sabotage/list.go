@@ -259,7 +259,7 @@ func missing(instead func(c *conn, dir string) error) func(conformance.Harness) 
 				s.list = through(s.Session.List)
 				s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
 					known.add(c.namespace, dir)
-					return s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+					return optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
 				}
 			})
 		})

@@ -11,13 +11,16 @@ import (
 
 // names is a session that lists by name, which the reference driver's do not.
 type names struct {
-	*session
+	driver.Session
+	lister driver.CreateLister
 	change func(nodes []driver.Node) []driver.Node // of what was listed
 }
 
+func (s names) Unwrap() any { return s.Session }
+
 // CreateNames implements driver.NameLister.
 func (s names) CreateNames(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	n, nodes, err := s.CreateList(ctx, dir, id, data)
+	n, nodes, err := s.lister.CreateList(ctx, dir, id, data)
 	return n, s.change(nodes), err
 }
 
@@ -42,13 +45,15 @@ func withoutData(nodes []driver.Node) []driver.Node {
 // withNames is Names with what was listed changed.
 func withNames(change func([]driver.Node) []driver.Node) func(conformance.Harness) conformance.Harness {
 	return eachConn(func(c *conn) {
-		c.caps = func() driver.Caps { return c.Conn.Caps() | driver.CapListNames }
+		c.extra = driver.CapListNames
 		c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 			sound, err := c.Conn.OpenSession(ctx, ttl)
 			if err != nil {
 				return nil, err
 			}
-			return names{&session{Session: sound, conn: c, ctx: ctx}, change}, nil
+			s := (&session{Session: sound, conn: c, ctx: ctx}).offered()
+			lister, _ := driver.As[driver.CreateLister](s)
+			return names{s, lister, change}, nil
 		}
 	})
 }

@@ -64,7 +64,7 @@ func mapped(h conformance.Harness, out, in func(namespace string, n driver.Node)
 				return out(c.namespace, n), err
 			}
 			s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-				n, nodes, err := s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+				n, nodes, err := optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
 				return out(c.namespace, n), outAll(nodes), err
 			}
 			s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
@@ -76,14 +76,14 @@ func mapped(h conformance.Harness, out, in func(namespace string, n driver.Node)
 				return s.Session.WaitDelete(ctx, in(c.namespace, n))
 			}
 			s.first = func(ctx context.Context, n driver.Node) (bool, error) {
-				return s.Session.(driver.FirstTeller).First(ctx, in(c.namespace, n))
+				return optional[driver.FirstTeller](s.Session).First(ctx, in(c.namespace, n))
 			}
 			s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
 				all := make([]driver.Node, len(nodes))
 				for i, n := range nodes {
 					all[i] = in(c.namespace, n)
 				}
-				return s.Session.(driver.AnyWaiter).WaitAny(ctx, all)
+				return optional[driver.AnyWaiter](s.Session).WaitAny(ctx, all)
 			}
 		})
 	})
@@ -105,7 +105,7 @@ func slowThird(field func(*driver.Node) *uint64) func(conformance.Harness) confo
 			was := *f
 			*f *= 4
 			if third[namespace+n.Session] {
-				*f -= 6
+				*f -= min(*f-1, 18)
 			}
 			sound[name(n)] = was
 			return n
@@ -163,23 +163,30 @@ func wrapCounter(h conformance.Harness) conformance.Harness {
 	return mapped(h, out, func(_ string, n driver.Node) driver.Node { return n })
 }
 
-// restartToken counts tokens from the last removal of a directory.
+// restartToken counts tokens of a directory from what is created first after its last
+// removal.
 func restartToken(h conformance.Harness) conformance.Harness {
 	var mu sync.Mutex
-	last := make(map[string]uint64) // the greatest of a namespace
-	base := make(map[string]uint64) // by namespace and directory
+	last := make(map[string]uint64)    // the greatest of a namespace
+	removed := make(map[string]uint64) // what it was at a removal that nothing was created after, by namespace and directory
+	base := make(map[string]uint64)    // likewise
 	remove := h.RemoveDir
 	h.RemoveDir = func(ctx context.Context, namespace, dir string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		base[namespace+"/"+dir] = last[namespace]
+		removed[namespace+"/"+dir] = last[namespace]
 		return remove(ctx, namespace, dir)
 	}
 	out := func(namespace string, n driver.Node) driver.Node {
 		mu.Lock()
 		defer mu.Unlock()
 		last[namespace] = max(last[namespace], n.Token)
-		if b := base[namespace+"/"+n.Dir]; n.Token > b {
+		in := namespace + "/" + n.Dir
+		if before, ok := removed[in]; ok && n.Token > before {
+			base[in] = n.Token - 1
+			delete(removed, in)
+		}
+		if b := base[in]; n.Token > b {
 			n.Token -= b
 		}
 		return n

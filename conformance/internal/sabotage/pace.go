@@ -2,8 +2,10 @@ package sabotage
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -22,7 +24,7 @@ func paceSabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "sets-watch-without-pause", Breaks: "E4",
+			Name: "sets-watch-without-pause", Breaks: "E4", Needs: driver.CapWaitAny,
 			Doc: "A wait for several nodes whose connection is broken sets its watch again at once, and again. (23,000 dials in half a second.)",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
@@ -32,7 +34,7 @@ func paceSabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "watches-without-pause", Breaks: "E4",
+			Name: "watches-without-pause", Breaks: "E4", Needs: driver.CapWatch,
 			Doc: "A watch whose connection is broken begins again at once, and again.",
 			Apply: eachLoop(func(w *loop, yield yielding) {
 				defer w.conn.storm(w.ctx, time.Hour, w.conn.broken.Load)()
@@ -63,17 +65,28 @@ func paceSabotages() []Sabotage {
 		},
 		{
 			Name: "creates-without-pause", Breaks: "E4",
-			Doc: "Create makes a directory that it does not find and looks whether it is there, again and again. (20,000 requests in two seconds.)",
-			Apply: eachSession(func(s *session) {
-				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-					if nodes, err := s.Session.List(ctx, dir); err == nil && len(nodes) == 0 {
-						s.conn.storm(s.ctx, s.TTL()/3, func() bool { return true })
-					}
-					return s.Session.Create(ctx, dir, id, data)
-				}
-			}),
+			Doc:   "Create makes a directory that it does not find and looks whether it is there, again and again. (20,000 requests in two seconds.)",
+			Apply: searchRemoved,
 		},
 	}
+}
+
+// searchRemoved has Create in a namespace that was removed look for it without a pause.
+func searchRemoved(h conformance.Harness) conformance.Harness {
+	var removed sync.Map // namespaces, and directories with theirs
+	remove := h.RemoveDir
+	h.RemoveDir = func(ctx context.Context, namespace, dir string) error {
+		removed.Store(namespace+"/"+dir, true)
+		return remove(ctx, namespace, dir)
+	}
+	return onSession(h, func(s *session) {
+		s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+			if _, ok := removed.Load(s.conn.namespace); ok {
+				s.conn.storm(s.ctx, s.TTL()/3, func() bool { return true })
+			}
+			return s.Session.Create(ctx, dir, id, data)
+		}
+	})
 }
 
 // storm sends a request each millisecond while a condition holds, and waits for no

@@ -4,13 +4,15 @@
 // Each [Sabotage] wraps the sound driver of a harness and breaks one promise,
 // in a way in which a real driver or recipe library has broken it, and no
 // other: run against it, the suite must fail the rule named and only that. It
-// needs a harness with everything in it, such as that of package drivers/mem.
+// needs a harness with everything in it, such as that of package drivers/mem. What
+// the driver does not offer (Needs) cannot be broken.
 package sabotage
 
 import (
 	"slices"
 
 	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // Sabotage is a way to break a driver.
@@ -19,6 +21,8 @@ type Sabotage struct {
 	Name string
 	// Breaks is the ID of the rule that must fail.
 	Breaks string
+	// Needs is what the driver must offer, or there is nothing to break.
+	Needs driver.Caps
 	// Doc says what the driver does, and who did so.
 	Doc string
 	// Apply returns h with its driver broken. What it returns serves one run.
@@ -45,15 +49,26 @@ func All() []Sabotage {
 		updateSabotages(),
 		errorSabotages(),
 		paceSabotages(),
-		fastSabotages(),
-		namesSabotages(),
+		needing(driver.CapCreateList, createListSabotages()),
+		needing(driver.CapWaitAny, waitAnySabotages()),
+		needing(driver.CapCreateList, namesSabotages()),
 		firstSabotages(),
-		watchSabotages(),
-		watchOrderSabotages(),
-		watchHealSabotages(),
-		watchEndSabotages(),
-		watchLeftSabotages(),
+		needing(driver.CapWatch, slices.Concat(
+			watchSabotages(),
+			watchOrderSabotages(),
+			watchHealSabotages(),
+			watchEndSabotages(),
+			watchLeftSabotages(),
+		)),
 		capsSabotages(),
 		leftoverSabotages(),
 	)
+}
+
+// needing says of a list that each of it breaks what is optional.
+func needing(caps driver.Caps, list []Sabotage) []Sabotage {
+	for i := range list {
+		list[i].Needs |= caps
+	}
+	return list
 }

@@ -94,7 +94,7 @@ func shadowSixth(h conformance.Harness) conformance.Harness {
 				if err != nil {
 					return driver.Node{}, nil, err
 				}
-				n, nodes, err := in.(driver.CreateLister).CreateList(ctx, dir, id, data)
+				n, nodes, err := optional[driver.CreateLister](in).CreateList(ctx, dir, id, data)
 				return hide(c.namespace, []driver.Node{n})[0], hide(c.namespace, nodes), err
 			}
 			s.abandon = func(ctx context.Context, dir, id string) error {

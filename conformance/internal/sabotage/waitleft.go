@@ -3,6 +3,7 @@ package sabotage
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -20,7 +21,7 @@ func waitLeftSabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "any-watch-left", Breaks: "W6",
+			Name: "any-watch-left", Breaks: "W6", Needs: driver.CapWaitAny,
 			Doc: "A WaitAny that was given up keeps its watches until the session ends.",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (i int, err error) {
@@ -49,7 +50,7 @@ func waitLeftSabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "any-watch-left-behind-a-frozen-link", Breaks: "W6",
+			Name: "any-watch-left-behind-a-frozen-link", Breaks: "W6", Needs: driver.CapWaitAny,
 			Doc: "Likewise, of WaitAny.",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (i int, err error) {
@@ -69,7 +70,7 @@ func waitLeftSabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "watches-of-the-others-left", Breaks: "W6",
+			Name: "watches-of-the-others-left", Breaks: "W6", Needs: driver.CapWaitAny,
 			Doc: "When WaitAny is told of one node, the watches on the others stay until these go.",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
@@ -86,18 +87,18 @@ func waitLeftSabotages() []Sabotage {
 			Doc: "After a reset a wait sets its watch again, and does not forget the one before.",
 			Apply: eachSession(func(s *session) {
 				s.wait = func(ctx context.Context, n driver.Node) error {
-					stop := s.atEachReset(ctx, func() { _ = s.Session.WaitDelete(ctx, n) })
+					stop := s.atEachReset(ctx, func() error { return s.Session.WaitDelete(ctx, n) })
 					defer stop()
 					return s.Session.WaitDelete(ctx, n)
 				}
 			}),
 		},
 		{
-			Name: "any-watch-again-at-each-reset", Breaks: "W6",
+			Name: "any-watch-again-at-each-reset", Breaks: "W6", Needs: driver.CapWaitAny,
 			Doc: "Likewise, of WaitAny.",
 			Apply: eachSession(func(s *session) {
 				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
-					stop := s.atEachReset(ctx, func() { _, _ = s.soundAny(ctx, nodes) })
+					stop := s.atEachReset(ctx, func() error { _, err := s.soundAny(ctx, nodes); return err })
 					defer stop()
 					return s.soundAny(ctx, nodes)
 				}
@@ -117,7 +118,7 @@ func waitLeftSabotages() []Sabotage {
 }
 
 func (s *session) soundAny(ctx context.Context, nodes []driver.Node) (int, error) {
-	return s.Session.(driver.AnyWaiter).WaitAny(ctx, nodes)
+	return optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
 }
 
 // giveUp returns when a call does, or when ctx ends, and leaves the call behind then.
@@ -146,18 +147,27 @@ func (s *session) leaving(ctx context.Context) (left context.Context, leave func
 }
 
 // atEachReset calls f on a goroutine of its own at each reset of the connection, until
-// ctx ends or stop is called. f ends with ctx.
-func (s *session) atEachReset(ctx context.Context, f func()) (stop func()) {
+// ctx ends or stop is called, which may be because of the last. f ends with ctx, and is
+// called again if it fails because of another reset.
+func (s *session) atEachReset(ctx context.Context, f func() error) (stop func()) {
 	done := make(chan struct{})
 	go func() {
-		for {
+		for stopped := false; !stopped; {
+			reset := s.conn.resets.next()
 			select { // whichever comes first
-			case <-s.conn.resets.next():
-				go f()
+			case <-reset:
 			case <-done:
-				return
+				stopped = true
+				rest(reset, time.Millisecond)
 			case <-ctx.Done():
 				return
+			}
+			if over(reset) {
+				go func() {
+					for driver.Transient(f()) && ctx.Err() == nil {
+						rest(ctx.Done(), time.Millisecond)
+					}
+				}()
 			}
 		}
 	}()

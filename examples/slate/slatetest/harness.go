@@ -11,6 +11,7 @@ package slatetest
 import (
 	"context"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 func TCP(server *slated.Server) conformance.Harness {
 	s := store{
 		server: func(string) *slated.Server { return server },
+		below:  func(string) []*slated.Server { return []*slated.Server{server} },
 		has:    func(string) bool { return false },
 		dial:   new(net.Dialer).DialContext,
 		proxy:  netfault.New,
@@ -54,6 +56,16 @@ func Memory(ttl time.Duration) (h conformance.Harness, stop func()) {
 			}
 			return servers[namespace]
 		},
+		below: func(path string) (all []*slated.Server) {
+			mu.Lock()
+			defer mu.Unlock()
+			for namespace, server := range servers {
+				if strings.HasPrefix(namespace+"/", path) || strings.HasPrefix(path, namespace+"/") {
+					all = append(all, server)
+				}
+			}
+			return all
+		},
 		has: func(namespace string) bool {
 			mu.Lock()
 			defer mu.Unlock()
@@ -74,7 +86,8 @@ func Memory(ttl time.Duration) (h conformance.Harness, stop func()) {
 // store is where servers are, and how to reach them.
 type store struct {
 	server func(namespace string) *slated.Server
-	has    func(namespace string) bool // there is a server for it alone
+	below  func(path string) []*slated.Server // those that may have keys there; path ends with a slash
+	has    func(namespace string) bool        // there is a server for it alone
 	dial   dialFunc
 	proxy  func(target string) (*netfault.Proxy, error)
 }

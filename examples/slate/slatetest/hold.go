@@ -43,7 +43,9 @@ func (g *gate) hold() (release func()) {
 	g.mu.Unlock()
 	return func() {
 		g.mu.Lock()
-		g.held = nil
+		if g.held == h {
+			g.held = nil
+		}
 		caught := h.caught
 		g.mu.Unlock()
 		close(h.released)

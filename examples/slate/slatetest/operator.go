@@ -22,17 +22,17 @@ func (s store) removeNode(_ context.Context, namespace string, n driver.Node) er
 	return nil
 }
 
+// removeDir removes a directory, or a namespace with all its directories.
 func (s store) removeDir(_ context.Context, namespace, dir string) error {
-	server := s.server(namespace)
-	if below := namespace + "/" + dir; s.has(below) { // it is a namespace
-		server = s.server(below)
+	path := namespace + "/" + dir + "/"
+	for _, server := range s.below(path) {
+		r := server.Do(slated.Request{Op: "txn", Then: []slated.Action{{Get: path}}})
+		all := slated.Request{Op: "txn"}
+		for _, kv := range r.Got[0] {
+			all.Then = append(all.Then, slated.Action{Del: kv.Key})
+		}
+		server.Do(all)
 	}
-	r := server.Do(slated.Request{Op: "txn", Then: []slated.Action{{Get: namespace + "/" + dir + "/"}}})
-	all := slated.Request{Op: "txn"}
-	for _, kv := range r.Got[0] {
-		all.Then = append(all.Then, slated.Action{Del: kv.Key})
-	}
-	server.Do(all)
 	return nil
 }
 
