@@ -1,6 +1,7 @@
 package random
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -203,7 +204,8 @@ func (r *run) returned() map[int]driver.Node {
 	return nodes
 }
 
-// closeAll closes the sessions that are still open, whose nodes are gone then (S5).
+// closeAll closes the sessions that are still open, whose nodes are gone then (S5); those
+// of a session that was lost instead, late, are gone when the store has ended it (S6).
 func (r *run) closeAll() {
 	for i := range maxSessions {
 		r.mu.Lock()
@@ -215,12 +217,15 @@ func (r *run) closeAll() {
 			}
 		}
 	}
-	bound := max(r.st.TTL/2, time.Second)
+	bound, rule := max(r.st.TTL/2, time.Second), "S5"
+	if slices.ContainsFunc(r.known(), func(s *session) bool { return errors.Is(s.Err(), driver.ErrSessionLost) }) {
+		bound, rule = 2*r.st.Expiry, "S6"
+	}
 	for dir := range r.p.Dirs {
 		var c *model.Call
 		if !r.until(bound, func() bool { c = r.list(dir); return c.Err != nil || len(c.List) == 0 }) && len(c.List) > 0 {
-			c.Missing = fmt.Sprintf("%v after every session was closed it shows %s", bound, r.h.Show(c.List[0]))
-			c.Lacks = "S5"
+			c.Missing = fmt.Sprintf("%v after every session had ended it shows %s", bound, r.h.Show(c.List[0]))
+			c.Lacks = rule
 		}
 	}
 }
