@@ -80,9 +80,10 @@ func (c *cache) directory(dir string) *directory {
 type stamp struct {
 	parent  int64
 	version int32
+	mzxid   int64 // of the change that made it
 }
 
-func stampOf(stat gozk.Stat) stamp { return stamp{stat.Czxid, stat.Version} }
+func stampOf(stat gozk.Stat) stamp { return stamp{stat.Czxid, stat.Version, stat.Mzxid} }
 
 // recall returns what is remembered of the nodes of a list with the given state,
 // in their order, and which of them have to be read. own is known, or nil.
@@ -187,7 +188,7 @@ func (d *directory) forget(base string) {
 // now, because nobody can update it before.
 func (d *directory) expect(stem string, data []byte) {
 	d.mu.Lock()
-	at := stamp{d.parent, d.version}
+	at := stamp{parent: d.parent, version: d.version}
 	d.mu.Unlock()
 	if at.parent != 0 {
 		d.learn(stem, remembered{data: data}, at)

@@ -40,33 +40,33 @@ func TestMemoryFollowsTheDirectory(t *testing.T) {
 	want("nothing yet", at, "-", "-")
 	d.learn("a", remember("A"), at)
 	want("one known", at, "A", "-")
-	want("a server that is behind", stamp{10, 2}, "A", "-")
-	d.learn("b", remember("old"), stamp{10, 2}) // read by that server
+	want("a server that is behind", stamp{10, 2, 0}, "A", "-")
+	d.learn("b", remember("old"), stamp{10, 2, 0}) // read by that server
 	want("what it says does not count", at, "A", "-")
 	d.learn("b", remember("B"), at)
 
-	d.updated("a", []byte("A2"), stamp{10, 4})
-	want("an update of our own", stamp{10, 4}, "A2", "B")
-	d.updated("b", []byte("B2"), stamp{10, 6})
-	want("one after another's", stamp{10, 6}, "-", "-")
-	d.learn("a", remember("A3"), stamp{10, 6})
-	want("a directory made again", stamp{20, 0}, "-", "-")
-	d.learn("a", remember("A4"), stamp{10, 6})
-	want("news of its predecessor", stamp{20, 0}, "-", "-")
+	d.updated("a", []byte("A2"), stamp{10, 4, 0})
+	want("an update of our own", stamp{10, 4, 0}, "A2", "B")
+	d.updated("b", []byte("B2"), stamp{10, 6, 0})
+	want("one after another's", stamp{10, 6, 0}, "-", "-")
+	d.learn("a", remember("A3"), stamp{10, 6, 0})
+	want("a directory made again", stamp{20, 0, 0}, "-", "-")
+	d.learn("a", remember("A4"), stamp{10, 6, 0})
+	want("news of its predecessor", stamp{20, 0, 0}, "-", "-")
 }
 
 // What is about to be made is known before it is.
 func TestMemoryOfWhatIsExpected(t *testing.T) {
 	d := newCache().directory("d")
 	d.expect("a", []byte("A")) // of a directory that is not known
-	if got := recalled(d, stamp{10, 3}, "a"); got[0] != "-" {
+	if got := recalled(d, stamp{10, 3, 0}, "a"); got[0] != "-" {
 		t.Errorf("recalled %v", got)
 	}
 	d.expect("b", []byte("B"))
-	if got := recalled(d, stamp{10, 3}, "b"); got[0] != "B" {
+	if got := recalled(d, stamp{10, 3, 0}, "b"); got[0] != "B" {
 		t.Errorf("recalled %v", got)
 	}
-	if got := recalled(d, stamp{10, 4}, "b"); got[0] != "-" { // somebody has updated something
+	if got := recalled(d, stamp{10, 4, 0}, "b"); got[0] != "-" { // somebody has updated something
 		t.Errorf("recalled %v", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestMemoryOfWhatIsExpected(t *testing.T) {
 // The czxid has to be known where it is the number.
 func TestMemoryOfAnExhaustedDirectory(t *testing.T) {
 	d := newCache().directory("d")
-	at := stamp{10, 3}
+	at := stamp{10, 3, 0}
 	recalled(d, at, "")
 	d.learn("a", remember("A"), at)
 	d.learn("b", remembered{czxid: 12}, at)
@@ -107,8 +107,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Error("large data are remembered")
 	}
 	d.learn("grows", remember("small"), at)
-	d.updated("grows", make([]byte, mostCached+1), stamp{1, 1})
-	if got := recalled(d, stamp{1, 1}, "grows"); got[0] != "-" {
+	d.updated("grows", make([]byte, mostCached+1), stamp{1, 1, 0})
+	if got := recalled(d, stamp{1, 1, 0}, "grows"); got[0] != "-" {
 		t.Error("large data are remembered after an update")
 	}
 }
@@ -117,7 +117,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // asks it for none.
 func TestMemoryOfWhatIsNeverRecalled(t *testing.T) {
 	d := newCache().directory("d")
-	at := stamp{10, 3}
+	at := stamp{10, 3, 0}
 	recalled(d, at, "")
 	for i := range 10_000 {
 		d.expect(fmt.Sprint(i), []byte("A"))

@@ -96,9 +96,9 @@ func (c *conn) list(ctx context.Context, l *link, o op, dir string, byName bool)
 	return nodes, err
 }
 
-// errMoved is a list of which a node was gone before it could be read. Without it
-// the rest would be a state that never was: what took the node's place in the
-// meantime is not in the list.
+// errMoved is a list of which a node was gone, or updated, before it could be read.
+// Without it the rest, or with the new data the list, would be a state that never was:
+// what was created in the meantime is not in it.
 var errMoved = errors.New("the directory changes all the time")
 
 // settled lists again until what was listed was still there to be read.
@@ -133,14 +133,15 @@ type owned struct {
 }
 
 // nodes makes nodes of a listing, in the order of Seq, with their data. What is
-// not remembered of them is read; own is known, or nil. If one is gone by then,
-// the error is errMoved.
+// not remembered of them is read; own is known, or nil. If one is gone by then, or was
+// updated, the error is errMoved.
 func (c *conn) nodes(ctx context.Context, l *link, o op, dir string, d *directory, ls listing, own *owned) ([]driver.Node, error) {
 	l.saw(uint64(ls.stat.Pzxid))
 	at := stampOf(ls.stat)
 	names, bases := d.roll.parse(ls)
 	known, missing := d.recall(names, at, own)
 	foreign := make(map[int]bool)
+	newer := false
 	if len(missing) > 0 {
 		asked := make([]string, len(missing))
 		for k, i := range missing {
@@ -156,6 +157,12 @@ func (c *conn) nodes(ctx context.Context, l *link, o op, dir string, d *director
 				return nil, errMoved
 			}
 			known[i], foreign[i] = it.remember(), !it.belongs(names[i])
+			newer = newer || it.newer(at)
+		}
+	}
+	if newer {
+		if err := c.stands(ctx, l, o, dir, at); err != nil {
+			return nil, err
 		}
 	}
 	nodes := make([]driver.Node, 0, len(known))
@@ -166,6 +173,25 @@ func (c *conn) nodes(ctx context.Context, l *link, o op, dir string, d *director
 	}
 	slices.SortFunc(nodes, bySeq)
 	return nodes, nil
+}
+
+// stands returns errMoved if the data of the directory's nodes have changed since a state.
+// If they have not, somebody has written a node's data by hand.
+func (c *conn) stands(ctx context.Context, l *link, o op, dir string, at stamp) error {
+	if err := agree(ctx, l, o); err != nil { // what another link has read, this one's server may not know
+		return err
+	}
+	now, err := call(ctx, l, o, func(lib *gozk.Conn) (stamp, error) {
+		_, stat, err := lib.Exists(c.dir(dir))
+		if err != nil {
+			return stamp{}, err
+		}
+		return stampOf(*stat), nil
+	})
+	if err == nil && now != at {
+		err = errMoved
+	}
+	return err
 }
 
 // asNode makes a node of its name and what the name does not tell.
@@ -199,6 +225,9 @@ type content struct {
 func (it content) remember() remembered {
 	return remembered{data: it.data, czxid: uint64(it.stat.Czxid)}
 }
+
+// newer reports whether it was updated after the directory was in a state.
+func (it content) newer(at stamp) bool { return it.stat.Version > 0 && it.stat.Mzxid > at.mzxid }
 
 // belongs reports whether it is the node that its name tells: bound to the
 // session. What is not is foreign, see roll.

@@ -197,7 +197,7 @@ func (d *directory) read(ctx context.Context, r *reading, o op, path string) (ma
 func (d *directory) note(base string, it content, at stamp) {
 	n, ok := parseName(base)
 	switch {
-	case !ok || it.err != nil:
+	case !ok || it.err != nil || it.newer(at):
 	case it.belongs(n):
 		d.learn(n.stem, it.remember(), at)
 	default:

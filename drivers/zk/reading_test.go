@@ -65,7 +65,7 @@ func (f *fixture) gathering(ctx context.Context, d *directory, s *session, n dri
 	done := make(chan error, 1)
 	_, base := cut(n.Key)
 	go func() {
-		found, err := d.gather(ctx, s.link, s.op("list", "d"), f.dir("d"), stamp{1, 1}, []string{base})
+		found, err := d.gather(ctx, s.link, s.op("list", "d"), f.dir("d"), stamp{1, 1, 0}, []string{base})
 		if it := found[base]; err == nil && (it.err != nil || string(it.data) != n.ID) {
 			err = fmt.Errorf("found %+v", it)
 		}
@@ -82,7 +82,7 @@ func TestReadingThatFails(t *testing.T) {
 	d := newDirectory(mostCached)
 	_, base := cut(n.Key)
 	pending := func(l *link) *reading {
-		r, _ := d.share(l, stamp{1, 1}, []string{base}, make(map[string]content))
+		r, _ := d.share(l, stamp{1, 1, 0}, []string{base}, make(map[string]content))
 		return r
 	}
 	end := func(r *reading, err error) {
@@ -119,7 +119,7 @@ func TestReadingThatFails(t *testing.T) {
 	delete(d.reads, base)
 
 	// What was read before an update is of no use after it.
-	r, _ = d.share(s.link, stamp{1, 0}, []string{base}, make(map[string]content))
+	r, _ = d.share(s.link, stamp{1, 0, 0}, []string{base}, make(map[string]content))
 	must(t, receive(t, "what is newer", f.gathering(within(t), d, s, n)))
 	end(r, nil)
 
