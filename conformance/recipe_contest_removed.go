@@ -79,3 +79,26 @@ func contestRemovedDir(d duel) {
 	d.release(d.wins(again))
 	d.empty()
 }
+
+// contestRemovedOfOne removes entries of one process, whose waiters hear of each other
+// directly.
+func contestRemovedOfOne(d duel) {
+	a, b := d.Client(), d.Client()
+	held := d.take(d.one(a))
+	ctx, giveUp := context.WithCancel(d.ctx)
+	defer giveUp()
+	second := d.join(ctx, "the waiter whose entry was removed, of the holder's process", d.other(a), 2)
+	third := d.join(d.ctx, "the waiter behind it, of the same process", d.other(a), 3)
+	last := d.join(d.ctx, "the waiter of another process", d.one(b), 4)
+	entry := d.entries(4)[1]
+	d.removeNode(entry)
+	d.losesPlace(second, entry, giveUp)
+	d.stay([]subject.Hold{held}, third, last)
+	d.release(held)
+	h := d.wins(third)
+	d.stay([]subject.Hold{h}, last)
+	d.removeNode(d.entries(2)[0])
+	d.ends(h, "the holder whose entry was removed", coord.ErrRemoved)
+	d.release(d.wins(last))
+	d.empty()
+}

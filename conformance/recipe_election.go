@@ -7,10 +7,8 @@ import (
 	"slices"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
-	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/recipes/election"
 )
 
 // electionOf makes the election of a name.
@@ -59,9 +57,12 @@ func electionRules(open electionOf) []Rule {
 func electionStandRules(open electionOf) []Rule {
 	return []Rule{
 		{
-			ID:    "K1",
-			Text:  "One leads, and candidates are elected in the order in which they came, with rising tokens.",
-			Cases: []Case{{Name: "of one process and of several", Check: open.check(electsInOrder)}},
+			ID:   "K1",
+			Text: "One leads, and candidates are elected in the order in which they came, with rising tokens.",
+			Cases: []Case{
+				{Name: "of one process and of several", Check: open.check(electsInOrder)},
+				{Name: "under its own leadership", Check: open.check(campaignsAgainstItself)},
+			},
 		},
 		{
 			ID:   "K2",
@@ -200,6 +201,38 @@ func electsInOrder(t poll) {
 	t.candidates(0)
 }
 
+// campaignsAgainstItself: who leads would wait for itself for ever.
+func campaignsAgainstItself(t poll) {
+	a, b := t.Client(), t.Client()
+	l := t.elect(a, "a")
+	e := t.open(a, name)
+	for _, campaign := range []func(context.Context, []byte) (subject.Leadership, error){e.Campaign, e.TryCampaign} {
+		if _, err := campaign(l.Context(), []byte("again")); !errors.Is(err, coord.ErrInvalid) {
+			t.Fatalf("a campaign under the leadership of the same election returned %s; want ErrInvalid", errorOf(err))
+		}
+	}
+	other, err := t.open(a, "other").Campaign(l.Context(), nil)
+	if err != nil {
+		t.Fatalf("a campaign in another election, under a leadership: %v", err)
+	}
+	t.resign(other)
+	next := t.standing(l.Context(), b, "b", 2) // of another client
+	detached := context.WithoutCancel(l.Context())
+	t.resign(l)
+	if !t.within(t.patience(), next.over) || !errors.Is(next.err, context.Canceled) {
+		t.Fatalf("a campaign under another client's leadership, which has ended, returned %s; want its ctx's error", errorOf(next.err))
+	}
+	if _, err := e.Campaign(l.Context(), nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a campaign under a leadership that has ended returned %s; want its ctx's error", errorOf(err))
+	}
+	again, err := e.Campaign(detached, nil)
+	if err != nil {
+		t.Fatalf("a campaign with the values of a leadership that has ended: %v", err)
+	}
+	t.resign(again)
+	t.empty()
+}
+
 func tryCampaignLeavesNothing(t poll) {
 	a, b := t.Client(), t.Client()
 	l, err := t.open(a, name).TryCampaign(t.ctx, nil)
@@ -215,63 +248,6 @@ func tryCampaignLeavesNothing(t poll) {
 	t.resign(l)
 	t.resign(t.elect(b, ""))
 	t.empty()
-}
-
-func candidatesShow(t poll) {
-	a, b, third := t.Client(), t.Client(), t.Client()
-	if _, err := t.open(third, name).Leader(t.ctx); !errors.Is(err, election.ErrNoLeader) {
-		t.Fatalf("Leader where nobody stands returned %s; want ErrNoLeader", errorOf(err))
-	}
-	l := t.elect(a, "a\nof two lines")
-	s := t.standing(t.ctx, b, "b", 2)
-	all, err := t.open(third, name).Candidates(t.ctx)
-	if err != nil || len(all.Holders) != 1 || len(all.Waiters) != 1 {
-		t.Fatalf("Candidates: %+v, %s; want a leader and a candidate", all, errorOf(err))
-	}
-	h, w := all.Holders[0], all.Waiters[0]
-	switch {
-	case string(h.Value) != "a\nof two lines" || string(w.Value) != "b":
-		t.Fatalf("the values are shown as %q and %q", h.Value, w.Value)
-	case h.Owner.PID == 0 || h.Token != l.Token() || h.Session != l.Session().ID() || h.Key == "" || w.Token <= h.Token:
-		t.Fatalf("the leader is listed as %+v and the candidate as %+v", h, w)
-	}
-	t.proclaim(l, "c")
-	if err := t.leads(third, "c")(); err != nil {
-		t.Fatalf("after Proclaim: %v", err)
-	}
-	t.resign(l)
-	t.resign(t.elected(s, "the candidate"))
-}
-
-// nextIsCutOff: whose turn it is, and who does not know it, does not lead.
-func nextIsCutOff(t poll) {
-	third := t.Client()
-	all := []*follower{t.follow(t.ctx, third)}
-	c, link := t.ClientOverLink()
-	l := t.elect(t.Client(), "a")
-	next := t.standing(t.ctx, c, "b", 2)
-	t.shown(all, "a")
-	t.settles(func() error { t.candidates(2); return t.leads(third, "a")() }) // and it has noted that it has to wait
-	link.Freeze(netfault.Both)
-	t.resign(l)
-	t.Throughout(t.h.TTL/8, func() error {
-		if slices.Contains(all[0].words(), "b") {
-			return errors.New("an observer is shown a leader who does not know that it is its turn")
-		}
-		if led, err := t.open(third, name).Leader(t.ctx); !errors.Is(err, election.ErrNoLeader) {
-			return fmt.Errorf("by Leader %q leads, %s, who does not know that it is its turn; want ErrNoLeader", led.Value, errorOf(err))
-		}
-		c, err := t.open(third, name).Candidates(t.ctx)
-		if err != nil || len(c.Holders) > 0 || len(c.Waiters) != 1 || string(c.Waiters[0].Value) != "b" {
-			return fmt.Errorf("by Candidates there are %+v, %s; want one who waits", c, errorOf(err))
-		}
-		return nil
-	})
-	t.heal(link)
-	l = t.elected(next, "the next in line")
-	t.shown(all, "b")
-	t.allPossible(all)
-	t.resign(l)
 }
 
 func revokesLeader(t poll) {

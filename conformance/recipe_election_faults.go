@@ -49,6 +49,7 @@ func electionFaultRules(open electionOf) []Rule {
 				cs.cases("under a ctx that has ended", 0, contestReleaseDead),
 				cs.cases("under its own context", NeedLink, contestReleaseOwn),
 				cs.cases("again while the first is on its way", NeedLink, contestReleaseTwice),
+				cs.cases("an operator's removal is being looked into", NeedRemoveNode, contestReleaseWhileAsked),
 				cs.releasesAtEveryStep("trouble", 0, trouble()...),
 				cs.releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 				[]Case{{Name: "nothing is proclaimed after it", Needs: NeedLink, Check: open.check(resignsForGood)}},
@@ -60,6 +61,9 @@ func electionFaultRules(open electionOf) []Rule {
 			Cases: slices.Concat(
 				cs.cases("a candidate, then the leader", NeedRemoveNode, contestRemoved),
 				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
+				cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
+				cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
+				cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
 			),
 		},
 		{
@@ -120,6 +124,15 @@ func electionLineRules(open electionOf) []Rule {
 			ID:    "K22",
 			Text:  "After its clients are closed nothing is left in the store or the process.",
 			Cases: cs.cases("after much ado", NeedResidue, contestResidue),
+		},
+		{
+			ID:   "K23",
+			Text: "A client that the store does not serve tries again at a pace.",
+			Cases: slices.Concat(
+				[]Case{{Name: "Run", Check: open.check(runPauses)}},
+				cs.cases("out of reach", 0, contestPace),
+				cs.cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
+			),
 		},
 	}
 }

@@ -20,6 +20,11 @@ func electionRunRules(open electionOf) []Rule {
 				{Name: "a function that does not heed its ctx", Check: open.check(runResignsLast)},
 				{Name: "a function that outlives its leadership", Needs: NeedExpire, Check: open.check(runsOne)},
 				{Name: "a function that panics", Check: open.check(runResignsAfterPanic)},
+				{Name: "a function that returns", Check: open.check(runReturns)},
+				{Name: "a function that steps down", Check: open.check(runStepsDown)},
+				{Name: "a function that is told of a loss", Needs: NeedRemoveNode, Check: open.check(runIsToldOfLoss)},
+				{Name: "its ctx ends", Check: open.check(runStops)},
+				{Name: "no campaign helps", Check: open.check(runEndsForGood)},
 			},
 		},
 	}
@@ -82,8 +87,8 @@ func newService() *service {
 	return &service{begun: make(chan subject.Leadership, 10), leave: make(chan struct{})}
 }
 
-// runs begins a Run of the service.
-func (s *service) runs(t poll, ctx context.Context, c *coord.Client) (over <-chan struct{}) {
+// serves begins a Run of the service.
+func (s *service) serves(t poll, ctx context.Context, c *coord.Client) (over <-chan struct{}) {
 	return t.Go(func() {
 		_ = t.open(c, name).Run(ctx, nil, func(_ context.Context, l subject.Leadership) error {
 			if s.inside.Add(1) > 1 {
@@ -115,7 +120,7 @@ func runResignsLast(t poll) {
 	ctx, stop := context.WithCancel(t.ctx)
 	defer stop()
 	s := newService()
-	run := s.runs(t, ctx, t.Client())
+	run := s.serves(t, ctx, t.Client())
 	l := s.begins(t, "Run")
 	next := t.standing(t.ctx, t.Client(), "", 2)
 	stop()
@@ -136,9 +141,9 @@ func runsOne(t poll) {
 	defer stop()
 	c, other := t.Client(), t.Client()
 	s := newService()
-	first := s.runs(t, ctx, c)
+	first := s.serves(t, ctx, c)
 	l := s.begins(t, "the first Run")
-	second := s.runs(t, ctx, c)
+	second := s.serves(t, ctx, c)
 	t.candidates(2)
 	between := t.standing(t.ctx, other, "", 3)
 	t.expire(l.Session().Driver())

@@ -57,6 +57,7 @@ func mutexFaultRules(cs contests) []Rule {
 				cs.cases("under its own context", NeedLink, contestReleaseOwn),
 				cs.cases("again while the first is on its way", NeedLink, contestReleaseTwice),
 				cs.cases("an inner hold, twice", 0, contestReleaseInner),
+				cs.cases("an operator's removal is being looked into", NeedRemoveNode, contestReleaseWhileAsked),
 				cs.releasesAtEveryStep("trouble", 0, trouble()...),
 				cs.releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 			),
@@ -67,6 +68,10 @@ func mutexFaultRules(cs contests) []Rule {
 			Cases: slices.Concat(
 				cs.cases("held", 0, reenters),
 				cs.cases("lost", NeedExpire, reentersNoMore),
+				cs.cases("for other locks and by other clients", 0, contestReenterOutside),
+				cs.cases("released, and under a ctx that has ended", 0, contestReenterEnded),
+				cs.cases("another lock within is lost", NeedRemoveDir, contestReenterLostWithin),
+				cs.cases("while it is released", 0, contestReenterWhileReleased),
 			),
 		},
 		{
@@ -75,6 +80,9 @@ func mutexFaultRules(cs contests) []Rule {
 			Cases: slices.Concat(
 				cs.cases("a waiter, then the holder", NeedRemoveNode, contestRemoved),
 				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
+				cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
+				cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
+				cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
 			),
 		},
 	}
@@ -150,6 +158,14 @@ func mutexLineRules(cs contests) []Rule {
 			ID:    "M23",
 			Text:  "Whoever is cut off has the promised margin to stop before anybody else has the lock: min(TTL/10, max(1 s, TTL/50)).",
 			Cases: cs.cases("cut off", NeedLink, contestMargin),
+		},
+		{
+			ID:   "M24",
+			Text: "A client that the store does not serve tries again at a pace.",
+			Cases: slices.Concat(
+				cs.cases("out of reach", 0, contestPace),
+				cs.cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
+			),
 		},
 	}
 }

@@ -23,7 +23,8 @@ func (cs contests) revocation() (cases []Case) {
 	} {
 		cases = append(cases, cs.cases(c.what, c.needs, c.check)...)
 	}
-	return cases
+	cases = append(cases, cs.revokesAtEveryStep("trouble", 0, trouble()...)...)
+	return append(cases, cs.revokesAtEveryStep("the session of who asks ends", NeedExpire, whenEndedBefore, whenEndedAfter)...)
 }
 
 // asking is a Revoke under way.

@@ -105,11 +105,16 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 		{
 			ID:   "R8",
 			Text: "Under a hold's context the lock is re-entered, and not once it is lost.",
-			Cases: []Case{
+			Cases: slices.Concat([]Case{
 				{Name: "read in read", Check: open.check(rwReadInRead)},
 				{Name: "read and write in write", Check: open.check(rwInWrite)},
 				{Name: "lost", Needs: NeedExpire, Check: open.check(rwReentersNoMore)},
 			},
+				open.contests().cases("for other locks and by other clients", 0, contestReenterOutside),
+				open.contests().cases("released, and under a ctx that has ended", 0, contestReenterEnded),
+				open.contests().cases("another lock within is lost", NeedRemoveDir, contestReenterLostWithin),
+				open.contests().cases("while it is released", 0, contestReenterWhileReleased),
+			),
 		},
 		{
 			ID:    "R9",
@@ -127,6 +132,8 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 				{Name: "the reply lost", Needs: NeedLink, Check: open.check(rwDowngradeLostReply)},
 				{Name: "after a loss", Needs: NeedExpire, Check: open.check(rwDowngradeLost)},
 				{Name: "cut off afterwards", Needs: NeedLink, Check: open.check(rwDowngradedCutOff)},
+				{Name: "trouble, at every step", Check: open.check(rwDowngradesThrough(trouble()...))},
+				{Name: "the session ends, at every step", Needs: NeedExpire, Check: open.check(rwDowngradesThrough(whenEndedBefore, whenEndedAfter))},
 			},
 		},
 		{
@@ -147,6 +154,7 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 				open.contests().cases("under its own context", NeedLink, contestReleaseOwn),
 				open.contests().cases("again while the first is on its way", NeedLink, contestReleaseTwice),
 				open.contests().cases("an inner hold, twice", 0, contestReleaseInner),
+				open.contests().cases("an operator's removal is being looked into", NeedRemoveNode, contestReleaseWhileAsked),
 				open.contests().releasesAtEveryStep("trouble", 0, trouble()...),
 				open.contests().releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 			),
@@ -202,6 +210,9 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 			Cases: slices.Concat(
 				cs.cases("a waiter, then the holder", NeedRemoveNode, contestRemoved),
 				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
+				cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
+				cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
+				cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
 			),
 		},
 		{
@@ -236,6 +247,14 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 			ID:    "R23",
 			Text:  "After its clients are closed nothing is left in the store or the process.",
 			Cases: cs.cases("after much ado", NeedResidue, contestResidue),
+		},
+		{
+			ID:   "R24",
+			Text: "A client that the store does not serve tries again at a pace.",
+			Cases: slices.Concat(
+				cs.cases("out of reach", 0, contestPace),
+				cs.cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
+			),
 		},
 	}
 }

@@ -132,6 +132,7 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 				{Name: "lowered", Check: open.check(semLower)},
 				{Name: "the last change counts", Check: open.check(semLastChange)},
 				{Name: "several at once", Check: open.check(semChangesAtOnce)},
+				{Name: "trouble, at every step", Check: open.check(limitsThrough(trouble()...))},
 			},
 		},
 		{
@@ -160,6 +161,7 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 				open.contests().cases("under a ctx that has ended", 0, contestReleaseDead),
 				open.contests().cases("under its own context", NeedLink, contestReleaseOwn),
 				open.contests().cases("again while the first is on its way", NeedLink, contestReleaseTwice),
+				open.contests().cases("an operator's removal is being looked into", NeedRemoveNode, contestReleaseWhileAsked),
 				open.contests().releasesAtEveryStep("trouble", 0, trouble()...),
 				open.contests().releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
 			),
@@ -215,6 +217,9 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 			Cases: slices.Concat(
 				cs.cases("a waiter, then the holder", NeedRemoveNode, contestRemoved),
 				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
+				cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
+				cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
+				cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
 			),
 		},
 		{

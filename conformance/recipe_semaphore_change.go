@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -35,6 +36,14 @@ func semaphoreChangeRules(open semaphoreOf) []Rule {
 				{Name: "another change while it was cut off", Needs: NeedLink, Check: open.check(semComesBack)},
 				{Name: "another change that is given up", Needs: NeedLink, Check: open.check(semChangeGivenUp)},
 			},
+		},
+		{
+			ID:   "P28",
+			Text: "A client that the store does not serve tries again at a pace.",
+			Cases: slices.Concat(
+				open.contests().cases("out of reach", 0, contestPace),
+				open.contests().cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
+			),
 		},
 	}
 }

@@ -114,6 +114,7 @@ func (t *Trial) bears(s *step, what string, err error) {
 	over := s.lost.Load() != nil
 	switch m := s.mishap; {
 	case err == nil:
+	case over && errors.Is(err, coord.ErrNotHeld):
 	case m.bears == nil, m.bears == coord.ErrSessionLost && !over, !errors.Is(err, m.bears):
 		t.Fatalf("%s returned %q when %s (number %d)", what, err, m.name, s.number)
 	}
@@ -176,9 +177,7 @@ func (cs contests) releasesAtEveryStep(what string, needs Need, mishaps ...misha
 			next := d.join(d.ctx, "the next in line", d.other(third), 2)
 			s.armed.Store(true)
 			err := held.Release(s.ctx)
-			if !errors.Is(err, coord.ErrNotHeld) || s.lost.Load() == nil {
-				d.bears(s, "a release", err)
-			}
+			d.bears(s, "a release", err)
 			second := d.wins(next)
 			if s.lost.Load() == nil {
 				d.release(held)
@@ -187,6 +186,32 @@ func (cs contests) releasesAtEveryStep(what string, needs Need, mishaps ...misha
 			d.leftBy("a release that has returned nil", 1)
 			d.holds(second)
 			d.release(second)
+			d.empty()
+		}, mishaps...)
+	})
+}
+
+// revokesAtEveryStep makes a case of requests to let go to which mishaps happen.
+func (cs contests) revokesAtEveryStep(what string, needs Need, mishaps ...mishap) []Case {
+	return cs.cases(what+", at every step", needs, func(d duel) {
+		third := d.Client()
+		d.steps(func(s *step) {
+			held := d.take(d.one(third))
+			s.armed.Store(true)
+			a := d.ask(s.ctx, d.one(s.client), held.Token(), "maintenance")
+			d.Eventually(d.patience(), func() error {
+				if ended(a.over) || len(d.Nodes(d.asks())) == 1 {
+					return nil
+				}
+				return errors.New("Revoke neither asks nor returns when " + s.mishap.name)
+			})
+			d.holds(held)
+			d.release(held)
+			if !d.within(d.patience()+d.h.Expiry, a.over) {
+				d.Fatalf("Revoke does not return when %s (number %d)", s.mishap.name, s.number)
+			}
+			d.bears(s, "Revoke", a.err)
+			d.bare(d.asks())
 			d.empty()
 		}, mishaps...)
 	})

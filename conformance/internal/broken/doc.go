@@ -91,7 +91,7 @@ func keeping(w subject.Want, sound *sync.Map) subject.Want {
 		return func(ctx context.Context) (subject.Hold, error) {
 			h, err := acquire(ctx)
 			if err == nil {
-				sound.Store(h.Token(), h)
+				sound.LoadOrStore(h.Token(), h) // the outermost
 			}
 			return h, err
 		}

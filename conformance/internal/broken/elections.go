@@ -125,6 +125,14 @@ func showing(e *subject.Electing, next func() func(election.Observation) ([]elec
 // brokenElections stand in the right line and show, or say, the wrong thing.
 func brokenElections() []Recipe[Election] {
 	return []Recipe[Election]{
+		elected("campaigns-against-itself", "K1", "A leader that campaigns again waits for itself.",
+			func(e *subject.Electing) {
+				campaign, try := e.Campaign, e.TryCampaign
+				e.Campaign = func(ctx context.Context, value []byte) (subject.Leadership, error) {
+					return campaign(strange{ctx}, value)
+				}
+				e.TryCampaign = func(ctx context.Context, value []byte) (subject.Leadership, error) { return try(strange{ctx}, value) }
+			}),
 		elected("first-line-only", "K3", "Of a value the first line is shown.",
 			func(e *subject.Electing) {
 				candidates := e.Candidates
@@ -150,6 +158,10 @@ func brokenElections() []Recipe[Election] {
 		elected("stale-proclaim-unsaid", "K5", "A leader that was is not told that what it proclaims counts no more.",
 			func(e *subject.Electing) {
 				leading(e, func(l subject.Leadership) subject.Leadership { return unsaid{l} })
+			}),
+		elected("proclaim-trouble-is-final", "K6", "Proclaim takes a request that was lost for the answer.",
+			func(e *subject.Electing) {
+				leading(e, func(l subject.Leadership) subject.Leadership { return hasty{l} })
 			}),
 		elected("proclaims-when-it-can", "K6", "What could not be proclaimed in time is proclaimed when the store answers, whatever was proclaimed since.",
 			func(e *subject.Electing) {
@@ -233,6 +245,16 @@ func (l unsaid) Proclaim(ctx context.Context, value []byte) error {
 		return err
 	}
 	return nil
+}
+
+// hasty looks before it proclaims, and gives up when that fails.
+type hasty struct{ subject.Leadership }
+
+func (l hasty) Proclaim(ctx context.Context, value []byte) error {
+	if err := looksOnce(ctx, l.Session().Client()); err != nil && l.Err() == nil {
+		return err
+	}
+	return l.Leadership.Proclaim(ctx, value)
 }
 
 // stubborn does not give up what it could not proclaim.

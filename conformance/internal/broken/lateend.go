@@ -3,30 +3,40 @@ package broken
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 )
 
-// lateEnd is a hold that ends some time after it was lost. If releasesFirst, it ends
-// when its release has returned, and otherwise before.
+// lateEnd is a hold that ends some time after its session was lost. If releasesFirst, it
+// ends when its release has returned, and otherwise as soon as that begins.
 type lateEnd struct {
 	subject.Hold
 	ctx           context.Context
 	end           context.CancelCauseFunc
 	releasesFirst bool
+	releasing     atomic.Bool
 }
 
-func newLateEnd(h subject.Hold, late time.Duration, releasesFirst bool) subject.Hold {
-	ctx, end := context.WithCancelCause(context.WithoutCancel(h.Context()))
-	context.AfterFunc(h.Context(), func() {
-		if err := h.Err(); !errors.Is(err, coord.ErrReleased) {
-			time.Sleep(late)
-			end(err)
+// lateEndKey finds the hold that a context is of.
+type lateEndKey struct{}
+
+func newLateEnd(sound subject.Hold, late time.Duration, releasesFirst bool) subject.Hold {
+	h := &lateEnd{Hold: sound, releasesFirst: releasesFirst}
+	h.ctx, h.end = context.WithCancelCause(context.WithValue(context.WithoutCancel(sound.Context()), lateEndKey{}, h))
+	context.AfterFunc(sound.Context(), func() {
+		err := sound.Err()
+		if releasesFirst && h.releasing.Load() {
+			return
 		}
+		if errors.Is(err, coord.ErrSessionLost) {
+			time.Sleep(late)
+		}
+		h.end(err)
 	})
-	return &lateEnd{h, ctx, end, releasesFirst}
+	return h
 }
 
 func (h *lateEnd) Context() context.Context { return h.ctx }
@@ -34,13 +44,8 @@ func (h *lateEnd) Done() <-chan struct{}    { return h.ctx.Done() }
 func (h *lateEnd) Err() error               { return context.Cause(h.ctx) }
 
 func (h *lateEnd) Release(ctx context.Context) error {
-	if h.releasesFirst {
-		err := h.Hold.Release(ctx)
-		h.end(h.Hold.Err())
-		return err
-	}
-	h.end(errors.Join(coord.ErrNotHeld, coord.ErrReleased))
-	if ctx.Err() != nil && context.Cause(ctx) == context.Cause(h.ctx) { // it is the hold's own
+	h.releasing.Store(true)
+	if ctx.Value(lateEndKey{}) == h { // it ends in the middle of this
 		own := context.WithoutCancel(ctx)
 		if due, any := ctx.Deadline(); any {
 			var cancel context.CancelFunc
@@ -49,5 +54,7 @@ func (h *lateEnd) Release(ctx context.Context) error {
 		}
 		ctx = own
 	}
-	return h.Hold.Release(ctx)
+	err := h.Hold.Release(ctx)
+	h.end(h.Hold.Err())
+	return err
 }

@@ -87,6 +87,18 @@ func brokenLimits() []Recipe[Semaphore] {
 				}
 				return sound.SetLimit(ctx, limit)
 			}),
+		{"limit-trouble-is-final", "P11", "SetLimit takes a request that was lost for the answer.",
+			func(c *coord.Client, name string, limit int) subject.Counting {
+				s := subject.Semaphore(c, name, limit)
+				set := s.SetLimit
+				s.SetLimit = func(ctx context.Context, n int) error {
+					if err := looksOnce(ctx, c); err != nil {
+						return err
+					}
+					return set(ctx, n)
+				}
+				return s
+			}},
 		{"carried-on", "P26", "Who has seen a change of the limit carries it on, also when another has taken its place or nobody keeps it any more.",
 			func(c *coord.Client, name string, limit int) subject.Counting {
 				s := subject.Semaphore(c, name, limit)

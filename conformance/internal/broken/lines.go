@@ -1,6 +1,7 @@
 package broken
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/recipes/rwlock"
 )
 
 // held is a hold of a line with a wrong rule.
@@ -46,18 +48,18 @@ func wants(q *queue.Queue, req queue.Request, describe func(driver.Node, *coord.
 		if err != nil {
 			return err
 		}
-		defer func() { _ = h.Release(ctx) }()
-		return fn(h.Context(), h.Token())
+		e := h.(held)
+		return e.entry.Do(ctx, e.Hold, func(ctx context.Context) error { return fn(ctx, h.Token()) })
 	}
 	return w
 }
 
 // reentering makes a way to want something one that is entered again under a hold's
-// context, by readers and writers alike.
-func reentering(q *queue.Queue, w subject.Want) subject.Want {
+// context, by those who refuse does not refuse.
+func reentering(q *queue.Queue, refuse func(*queue.Entry) error, w subject.Want) subject.Want {
 	again := func(acquire func(context.Context) (subject.Hold, error)) func(context.Context) (subject.Hold, error) {
 		return func(ctx context.Context) (subject.Hold, error) {
-			if e, h, err := q.Reenter(ctx, nil); e != nil || err != nil {
+			if e, h, err := q.Reenter(ctx, refuse); e != nil || err != nil {
 				return held{h, e}, err
 			}
 			return acquire(ctx)
@@ -67,13 +69,28 @@ func reentering(q *queue.Queue, w subject.Want) subject.Want {
 	return w
 }
 
+// noUpgrade and mode are what the sound read-write lock refuses and lists.
+func noUpgrade(e *queue.Entry) error {
+	if queue.Kind(e.Node()) == "w" {
+		return nil
+	}
+	return cmp.Or(e.Err(), rwlock.ErrUpgrade)
+}
+
+func mode(n driver.Node, c *coord.Contender) {
+	c.Mode = coord.Reading
+	if queue.Kind(n) == "w" {
+		c.Mode = coord.Writing
+	}
+}
+
 // line makes a read-write lock of a rule.
 func line(name, breaks, doc string, rule queue.Rule) Recipe[RWLock] {
 	return Recipe[RWLock]{name, breaks, doc, func(c *coord.Client, name string) subject.ReadWrite {
 		q := queue.New(c, "rwlock", name, rule, nil)
 		return subject.ReadWrite{
-			Read:  reentering(q, wants(q, queue.Request{Kind: "r"}, nil)),
-			Write: reentering(q, wants(q, queue.Request{Kind: "w"}, nil)),
+			Read:  reentering(q, nil, wants(q, queue.Request{Kind: "r"}, mode)),
+			Write: reentering(q, noUpgrade, wants(q, queue.Request{Kind: "w"}, mode)),
 			Downgrade: func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
 				wrote := h.(held)
 				e, read, err := wrote.entry.Trade(ctx, wrote.Hold, queue.Request{Kind: "d"})

@@ -44,6 +44,17 @@ func brokenLocks() []Recipe[RWLock] {
 				}
 				return l
 			}),
+		{"downgrade-trouble-is-final", "R10", "Downgrade takes a request that was lost for the answer.", func(c *coord.Client, name string) subject.ReadWrite {
+			l := subject.RWLock(c, name)
+			down := l.Downgrade
+			l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+				if err := looksOnce(ctx, c); err != nil {
+					return nil, err
+				}
+				return down(ctx, h)
+			}
+			return l
+		}},
 		lock("downgraded-are-not-told", "R10", "A writer that was downgraded does not learn that it has lost what it reads under.",
 			func(l subject.ReadWrite) subject.ReadWrite {
 				down := l.Downgrade

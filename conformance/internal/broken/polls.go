@@ -73,6 +73,9 @@ func polled(name, breaks, doc string, by polling, rule queue.Rule) Recipe[Electi
 		e := subject.Election(c, name)
 		campaign := func(join func(context.Context, queue.Request) (*queue.Entry, error)) func(context.Context, []byte) (subject.Leadership, error) {
 			return func(ctx context.Context, value []byte) (subject.Leadership, error) {
+				if led := q.Entered(ctx); led != nil && ctx.Err() == nil {
+					return nil, coord.ErrInvalid
+				}
 				entry, err := join(ctx, queue.Request{Value: poster("candidate", value), Waiting: poster(by.waitsAs, value)})
 				if err != nil {
 					return nil, err

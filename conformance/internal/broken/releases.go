@@ -40,6 +40,11 @@ func releaseMistakes() []mistake {
 			spoil: holding(func(h subject.Hold) subject.Hold { return insistent{h} }),
 		},
 		{
+			name: "release-hides-loss", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			doc:   "Who releases what it has lost is not told.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return content{h} }),
+		},
+		{
 			name: "own-context-bounds-release", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
 			doc:   "Who releases under the hold's own context, which ends by that, is told that it has ended.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return bounded{h} }),
@@ -148,6 +153,16 @@ func (h insistent) Release(ctx context.Context) error {
 	}
 }
 
+// content is a hold whose release is satisfied with whatever has become of it.
+type content struct{ subject.Hold }
+
+func (h content) Release(ctx context.Context) error {
+	if err := h.Hold.Release(ctx); !errors.Is(err, coord.ErrNotHeld) {
+		return err
+	}
+	return nil
+}
+
 // bounded is a hold whose release goes by its ctx to the end.
 type bounded struct{ subject.Hold }
 
@@ -201,11 +216,12 @@ func (h countedHold) Context() context.Context {
 
 func (h countedHold) Release(ctx context.Context) error {
 	h.of.mu.Lock()
-	h.of.holds = max(0, h.of.holds-1)
-	held := h.of.holds > 0
+	h.of.holds--
+	last := h.of.holds <= 0
 	h.of.mu.Unlock()
-	if held {
-		return nil
+	err := h.Hold.Release(ctx)
+	if last && err == nil {
+		err = h.of.outer.Release(ctx)
 	}
-	return errors.Join(h.Hold.Release(ctx), h.of.outer.Release(ctx))
+	return err
 }

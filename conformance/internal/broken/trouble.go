@@ -19,16 +19,66 @@ func troubleMistakes() []mistake {
 			doc: "Who looks at the line before it joins takes a request that was lost for the answer.",
 			spoil: acquiring(func(c *coord.Client, _ string, acquire acquire) acquire {
 				return func(ctx context.Context) (subject.Hold, error) {
-					s, err := c.Session(ctx)
-					if err != nil {
-						return nil, err
-					}
-					if _, err := s.Driver().List(ctx, "any"); err != nil && driver.Transient(err) {
+					if err := looksOnce(ctx, c); err != nil {
 						return nil, err
 					}
 					return acquire(ctx)
 				}
 			}),
+		},
+		{
+			name: "revoke-trouble-is-final", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			doc: "Who asks another to let go takes a request that was lost for the answer.",
+			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
+				revoke := w.Revoke
+				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+					if err := looksOnce(ctx, c); err != nil {
+						return err
+					}
+					return revoke(ctx, token, reason)
+				}
+				return w
+			},
+		},
+		{
+			name: "revoke-hides-its-loss", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			doc: "Who asks another to let go, and loses its session, is told that its ctx has ended.",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				revoke := w.Revoke
+				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+					err := revoke(ctx, token, reason)
+					if errors.Is(err, coord.ErrSessionLost) {
+						return context.Canceled
+					}
+					return err
+				}
+				return w
+			},
+		},
+		{
+			name: "releases-without-a-pause", mutex: "M24", rwlock: "R24", semaphore: "P28", election: "K23",
+			doc:   "Who cannot reach the store to let go tries again at once.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return restless{h} }),
+		},
+		{
+			name: "creates-without-a-pause", mutex: "M24", rwlock: "R24", semaphore: "P28", election: "K23",
+			doc: "Who has no time left and does not know whether it has an entry makes it again at once.",
+			spoil: acquiring(func(c *coord.Client, _ string, acquire acquire) acquire {
+				return func(ctx context.Context) (subject.Hold, error) {
+					h, err := acquire(ctx)
+					if errors.Is(err, context.DeadlineExceeded) {
+						createsOnce(context.WithoutCancel(ctx), c)
+					}
+					return h, err
+				}
+			}),
+		},
+		{
+			name: "clears-up-late", mutex: "M13", rwlock: "R18", semaphore: "P20", election: "K13",
+			doc: "A release that was given up clears up later whatever the same program has in line by then.",
+			spoil: func(c *coord.Client, name string, w subject.Want) subject.Want {
+				return holding(func(h subject.Hold) subject.Hold { return clearing{h, name} })(c, name, w)
+			},
 		},
 		{
 			name: "refused-tries-on", mutex: "M10", rwlock: "R17", semaphore: "P19", election: "K11",
@@ -57,6 +107,67 @@ func troubleMistakes() []mistake {
 			}),
 		},
 	}
+}
+
+// atOnce is a pause that is none, so that virtual time goes on.
+const atOnce = 100 * time.Microsecond
+
+// looksOnce makes a call of the driver that has no other purpose, and returns what went
+// wrong with it.
+func looksOnce(ctx context.Context, c *coord.Client) error {
+	s, err := c.Session(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err = s.Driver().List(ctx, "any"); driver.Transient(err) {
+		return err
+	}
+	return nil
+}
+
+// createsOnce makes an entry that nobody wants, and gives up soon.
+func createsOnce(ctx context.Context, c *coord.Client) {
+	ctx, cancel := context.WithTimeout(ctx, 200*atOnce)
+	defer cancel()
+	s, err := c.Session(ctx)
+	if err != nil {
+		return
+	}
+	n, err := s.Driver().Create(ctx, "any", "0", nil)
+	for errors.Is(err, coord.ErrUncertain) && ctx.Err() == nil {
+		time.Sleep(atOnce)
+		n, err = s.Driver().Create(ctx, "any", "0", nil)
+	}
+	if err == nil {
+		_ = s.Driver().Delete(ctx, n)
+	}
+}
+
+// restless is a hold whose release looks whether the store is there, until it is.
+type restless struct{ subject.Hold }
+
+func (h restless) Release(ctx context.Context) error {
+	for h.Err() == nil && ctx.Err() == nil {
+		if _, err := h.Session().Driver().List(ctx, "any"); !driver.Transient(err) {
+			break
+		}
+		time.Sleep(atOnce)
+	}
+	return h.Hold.Release(ctx)
+}
+
+// clearing is a hold that clears up when its release was given up.
+type clearing struct {
+	subject.Hold
+	name string
+}
+
+func (h clearing) Release(ctx context.Context) error {
+	err := h.Hold.Release(ctx)
+	if ctx.Err() != nil {
+		go abandonsAll(h.Session().Client(), h.name)
+	}
+	return err
 }
 
 type acquire = func(context.Context) (subject.Hold, error)

@@ -47,10 +47,11 @@ func (e Electing) Want(value []byte) Want {
 	}
 }
 
-// leadership is that of the election.
-type leadership struct{ *election.Leadership }
+// Elected is the Leadership of the election.
+type Elected struct{ *election.Leadership }
 
-func (l leadership) Release(ctx context.Context) error { return l.Resign(ctx) }
+// Release resigns.
+func (l Elected) Release(ctx context.Context) error { return l.Resign(ctx) }
 
 // Election is the election.
 func Election(c *coord.Client, name string) Electing {
@@ -59,7 +60,7 @@ func Election(c *coord.Client, name string) Electing {
 		if err != nil {
 			return nil, err
 		}
-		return leadership{l}, nil
+		return Elected{l}, nil
 	}
 	return Electing{
 		Campaign: func(ctx context.Context, value []byte) (Leadership, error) { return lead(e.Campaign(ctx, value)) },
@@ -70,7 +71,7 @@ func Election(c *coord.Client, name string) Electing {
 			return e.Do(ctx, value, func(ctx context.Context, l *election.Leadership) error { return fn(ctx, l.Token()) })
 		},
 		Run: func(ctx context.Context, value []byte, fn Term, opts *election.RunOptions) error {
-			return e.Run(ctx, value, func(ctx context.Context, l *election.Leadership) error { return fn(ctx, leadership{l}) }, opts)
+			return e.Run(ctx, value, func(ctx context.Context, l *election.Leadership) error { return fn(ctx, Elected{l}) }, opts)
 		},
 		Candidates: e.Candidates, Leader: e.Leader, Observe: e.Observe, Revoke: e.Revoke,
 	}

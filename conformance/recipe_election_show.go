@@ -1,0 +1,67 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/recipes/election"
+)
+
+func candidatesShow(t poll) {
+	a, b, third := t.Client(), t.Client(), t.Client()
+	if _, err := t.open(third, name).Leader(t.ctx); !errors.Is(err, election.ErrNoLeader) {
+		t.Fatalf("Leader where nobody stands returned %s; want ErrNoLeader", errorOf(err))
+	}
+	l := t.elect(a, "a\nof two lines")
+	s := t.standing(t.ctx, b, "b", 2)
+	all, err := t.open(third, name).Candidates(t.ctx)
+	if err != nil || len(all.Holders) != 1 || len(all.Waiters) != 1 {
+		t.Fatalf("Candidates: %+v, %s; want a leader and a candidate", all, errorOf(err))
+	}
+	h, w := all.Holders[0], all.Waiters[0]
+	switch {
+	case string(h.Value) != "a\nof two lines" || string(w.Value) != "b":
+		t.Fatalf("the values are shown as %q and %q", h.Value, w.Value)
+	case h.Owner.PID == 0 || h.Token != l.Token() || h.Session != l.Session().ID() || h.Key == "" || w.Token <= h.Token:
+		t.Fatalf("the leader is listed as %+v and the candidate as %+v", h, w)
+	}
+	t.proclaim(l, "c")
+	if err := t.leads(third, "c")(); err != nil {
+		t.Fatalf("after Proclaim: %v", err)
+	}
+	t.resign(l)
+	t.resign(t.elected(s, "the candidate"))
+}
+
+// nextIsCutOff: whose turn it is, and who does not know it, does not lead.
+func nextIsCutOff(t poll) {
+	third := t.Client()
+	all := []*follower{t.follow(t.ctx, third)}
+	c, link := t.ClientOverLink()
+	l := t.elect(t.Client(), "a")
+	next := t.standing(t.ctx, c, "b", 2)
+	t.shown(all, "a")
+	t.settles(func() error { t.candidates(2); return t.leads(third, "a")() }) // and it has noted that it has to wait
+	link.Freeze(netfault.Both)
+	t.resign(l)
+	t.Throughout(t.h.TTL/8, func() error {
+		if slices.Contains(all[0].words(), "b") {
+			return errors.New("an observer is shown a leader who does not know that it is its turn")
+		}
+		if led, err := t.open(third, name).Leader(t.ctx); !errors.Is(err, election.ErrNoLeader) {
+			return fmt.Errorf("by Leader %q leads, %s, who does not know that it is its turn; want ErrNoLeader", led.Value, errorOf(err))
+		}
+		c, err := t.open(third, name).Candidates(t.ctx)
+		if err != nil || len(c.Holders) > 0 || len(c.Waiters) != 1 || string(c.Waiters[0].Value) != "b" {
+			return fmt.Errorf("by Candidates there are %+v, %s; want one who waits", c, errorOf(err))
+		}
+		return nil
+	})
+	t.heal(link)
+	l = t.elected(next, "the next in line")
+	t.shown(all, "b")
+	t.allPossible(all)
+	t.resign(l)
+}
