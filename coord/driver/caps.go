@@ -10,6 +10,9 @@ import (
 // CreateLister is an optional interface of a Session: Create and List in one
 // round trip. The list is as of the creation or later and contains the node
 // (F1). Errors and idempotence are those of Create.
+//
+// If an operator removes the node before it is listed, the driver makes another
+// one, or returns an error that Is ErrUncertain, and the caller calls again.
 type CreateLister interface {
 	CreateList(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
 }
@@ -28,7 +31,7 @@ type NameLister interface {
 // AnyWaiter is an optional interface of a Session: it waits, as WaitDelete
 // does for one node, until any of several nodes of one directory is gone, and
 // returns the index of one that is (F2). It makes waiting for many nodes cost one
-// goroutine.
+// goroutine. To wait for no nodes is an error that Is ErrInvalid.
 //
 // With CapWaitFirst it is, of those that were deleted together, as by removing
 // the directory, the first: then whoever waits for its own node and another's,

@@ -54,6 +54,9 @@ type Conn interface {
 // Once the session has ended, every method but Close returns at once with an
 // error that Is ErrSessionLost, or ErrClosed after Close. Update and Delete are
 // for the session's own nodes.
+//
+// A driver copies the data that it is given: the caller may write to the slice as
+// soon as the call has returned. What a call has returned never changes (C8).
 type Session interface {
 	// ID names the session in the store, unique over the store's life.
 	ID() string
@@ -158,7 +161,8 @@ type Node struct {
 	Token uint64
 
 	// Version belongs to the driver: typically the point in the store's
-	// history at which the node was seen, from where a watch can start.
+	// history at which the node was seen, from where a watch can start. A
+	// driver that has no use for it leaves it zero.
 	Version uint64
 
 	// Data is what Create or the last Update stored. Once a node was returned
