@@ -154,24 +154,37 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		defer func() { <-r.slots }()
 		r.notes.began(rule, c)
 		start := time.Now()
-		h := r.h
-		if r.exact {
-			h.Timeout *= max(1, c.patience) // which costs nothing then
+		namespace := namespaceOf(r.id, rule, c)
+		res := r.try(ctx, namespace, c, c.Check)
+		if res.Status == Failed && c.plain != nil {
+			if plain := r.try(ctx, namespace+"-plain", c, c.plain); plain.Status != Passed {
+				res.Status = NotVerified
+				res.Detail = "it does not pass with the plain calls either, which is for their rule: " + plain.Detail
+			}
 		}
-		trialCtx, cancel := context.WithTimeout(ctx, h.Timeout)
-		t := &Trial{
-			h: h, ctx: trialCtx, cancel: cancel, pulse: &r.pulse, exact: r.exact, count: r.count,
-			seed:      cmp.Or(r.seed, mathrand.Uint64()|1),
-			namespace: namespaceOf(r.id, rule, c),
-		}
-		status, detail := t.run(c.Check)
-		if status == Failed && ctx.Err() != nil {
+		if res.Status == Failed && ctx.Err() != nil {
 			end(stopped) // it may have failed for that only
 			return
 		}
-		end(CaseResult{Name: c.Name, Status: status, Detail: detail, Absent: t.vacant(), Took: time.Since(start)})
+		res.Name, res.Took = c.Name, time.Since(start)
+		end(res)
 	}()
 	return result
+}
+
+// try runs a check of a case once.
+func (r *runner) try(ctx context.Context, namespace string, c Case, check func(*Trial)) CaseResult {
+	h := r.h
+	if r.exact {
+		h.Timeout *= max(1, c.patience) // which costs nothing then
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
+	t := &Trial{
+		h: h, ctx: ctx, cancel: cancel, pulse: &r.pulse, exact: r.exact, count: r.count,
+		seed: cmp.Or(r.seed, mathrand.Uint64()|1), namespace: namespace,
+	}
+	status, detail := t.run(check)
+	return CaseResult{Status: status, Detail: detail, Absent: t.vacant()}
 }
 
 // namespaceOf names a case's namespace, in the form that driver.Namespace wants.

@@ -69,16 +69,32 @@ func (t *Trial) SessionOn(c driver.Conn) (s driver.Session) {
 		s, err = c.OpenSession(t.ctx, t.h.TTL)
 		return err
 	})
+	if t.with.offered != nil && !t.with.offered(s) {
+		t.NotOffered(t.with.call)
+	}
 	return s
 }
 
-// Create makes a node and insists as the layers above a driver do.
-func (t *Trial) Create(s driver.Session, dir, id string, data ...byte) (n driver.Node) {
+// Create makes a node and insists as the layers above a driver do. If no data is
+// given the node has some that is no matter of the case: of a few bytes, of more, or none.
+func (t *Trial) Create(s driver.Session, dir, id string, data ...byte) driver.Node {
+	n, _ := t.enter(s, dir, id, data...)
+	return n
+}
+
+// enter is Create with the list, if the call gives one.
+func (t *Trial) enter(s driver.Session, dir, id string, data ...byte) (n driver.Node, nodes []driver.Node) {
+	if data == nil {
+		data = t.someData()
+	}
 	t.insist(s, "Create "+dir+" "+id, func() (err error) {
-		n, err = s.Create(t.ctx, dir, id, data)
+		n, nodes, err = t.create(t.ctx, s, dir, id, data)
 		return err
 	})
-	return n
+	if n.Dir != dir || n.ID != id {
+		t.NotVerified("Create of %s in %s returned another call's node, which C1 is about: %s in %s", id, dir, show(n), n.Dir)
+	}
+	return n, nodes
 }
 
 // Update and Delete insist likewise.
@@ -143,7 +159,9 @@ func (t *Trial) third() driver.Conn {
 
 // Bystander makes a node that stays, in a session that has no part in the case,
 // so that the directory exists throughout.
-func (t *Trial) Bystander(dir string) driver.Node { return t.Create(t.Session(), dir, "bystander") }
+func (t *Trial) Bystander(dir string) driver.Node {
+	return t.Create(t.Session(), dir, "bystander", 'b')
+}
 
 // residue counts what is left, which the case must need.
 func (t *Trial) residue() Residue {

@@ -85,7 +85,11 @@ func sections(t *testing.T) (found []section) {
 	return found
 }
 
-// The page tells of each case by its name.
+// again is the name of another rule's case, run again with an optional call: it begins with
+// that rule's ID.
+var again = regexp.MustCompile(`^[A-Z][0-9] `)
+
+// The page tells of each case by its name, but for those of other rules that are run again.
 func TestCasesAreDescribed(t *testing.T) {
 	pages := sections(t)
 	for _, r := range onPage(t) {
@@ -95,6 +99,9 @@ func TestCasesAreDescribed(t *testing.T) {
 		}
 		body := strings.Join(strings.Fields(pages[i].body), " ")
 		for _, c := range r.Cases {
+			if again.MatchString(c.Name) {
+				continue
+			}
 			if !strings.Contains(body, "*"+c.Name+"*") {
 				t.Errorf("doc/contract.md does not tell of the case %q of %s", c.Name, r.ID)
 			}

@@ -205,8 +205,11 @@ func (t *Trial) within(d time.Duration, done <-chan struct{}) bool {
 
 // briefly runs a call that is to be swallowed by a fault, and gives it up after
 // an eighth of the TTL: enough for its request to be sent, too little to endanger the
-// session.
+// session. Where the ctx is to stay alive the driver gives the call up.
 func (t *Trial) briefly(call func(ctx context.Context) error) error {
+	if t.ctxAlive {
+		return call(t.ctx)
+	}
 	ctx, cancel := context.WithTimeout(t.ctx, t.h.TTL/8)
 	defer cancel()
 	return call(ctx)

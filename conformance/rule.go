@@ -38,6 +38,10 @@ type Case struct {
 	Check func(*Trial)
 
 	patience time.Duration // by how much the time-out is longer where waiting costs nothing
+
+	// plain is the same with the plain calls, where Check is about an optional one. If
+	// it does not pass either, that is for the rule of the plain calls.
+	plain func(*Trial)
 }
 
 // Rules returns every rule that the suite has: those of the contract, those of the

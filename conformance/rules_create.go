@@ -2,10 +2,7 @@ package conformance
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -24,16 +21,18 @@ func createRules() []Rule {
 		{
 			ID:   "C2",
 			Text: "Create is idempotent per (session, dir, id), also after a lost reply.",
-			Cases: []Case{
+			Cases: append([]Case{
 				{Name: "again", Check: createAgain},
 				{Name: "reply lost", Needs: NeedLink, Check: func(t *Trial) { replyLost(t, Link.DropReplies) }},
 				{Name: "reply late", Needs: NeedLink, Check: func(t *Trial) {
 					replyLost(t, func(l Link) { l.Freeze(netfault.Down) })
 				}},
 				{Name: "request late", Needs: NeedLink, Check: requestLate},
-				{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: requestOvertaken},
+				{Name: "requests of two slots", Needs: NeedLink | NeedHold, Check: requestsOfTwoSlots},
 				{Name: "connections reset", Needs: NeedLink, Check: createUnderResets},
-			},
+				{Name: "connections reset, many at a time", Needs: NeedLink, Check: createManyUnderResets},
+				{Name: "several requests overtaken", Needs: NeedLink | NeedHold, Check: requestsOvertaken},
+			}, andCtxAlive(Case{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: requestOvertaken})...),
 		},
 		{
 			ID:   "C3",
@@ -50,7 +49,7 @@ func createRules() []Rule {
 func createsOne(t *Trial) {
 	marker := t.Bystander(dir)
 	s := t.Session()
-	n, err := s.Create(t.ctx, dir, "0", []byte("data"))
+	n, _, err := t.create(t.ctx, s, dir, "0", []byte("data"))
 	if err != nil {
 		t.Fatalf("Create: %v", err)
 	}
@@ -73,7 +72,12 @@ func createsMany(t *Trial) {
 	for i := range sessions {
 		by[i] = t.Session()
 		for j := range each {
-			creating = append(creating, t.Go(func() { made[i][j] = t.Create(by[i], dir, fmt.Sprint(j)) }))
+			creating = append(creating, t.Go(func() {
+				t.insist(by[i], "Create of one of many nodes", func() (err error) {
+					made[i][j], _, err = t.create(t.ctx, by[i], dir, fmt.Sprint(j), nil)
+					return err
+				})
+			}))
 		}
 	}
 	t.join("one of many calls of Create at a time", creating...)
@@ -102,94 +106,6 @@ func createAgain(t *Trial) {
 		}
 	}
 	t.Eventually(t.patience(), t.only(s, "0", first))
-}
-
-// replyLost lets a Create have its effect without its caller hearing of it.
-func replyLost(t *Trial, fault func(Link)) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	t.Bystander(dir)
-	fault(l)
-	landed := t.landed(s, func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
-	t.heal(l)
-	if n := t.Create(s, dir, "0"); !n.Same(landed) {
-		t.Fatalf("the reply to Create was lost; called again it returned %s and not %s, which it had made", show(n), show(landed))
-	}
-	t.settles(t.only(s, "0", landed))
-}
-
-// landed makes a call that creates (dir, "0") and whose reply is lost, gives
-// the call up as soon as the node is there, and returns the node.
-func (t *Trial) landed(s driver.Session, create func(ctx context.Context) error) (n driver.Node) {
-	ctx, cancel := context.WithCancel(t.ctx)
-	defer cancel()
-	done := t.Go(func() { _ = create(ctx) })
-	there := t.comes(t.h.TTL/2, func() error {
-		if found := t.mine(s, dir, "0"); len(found) == 1 {
-			n = found[0]
-			return nil
-		}
-		return errors.New("not yet")
-	})
-	cancel()
-	t.within(100*time.Millisecond, done) // if it does not return, that is for B1
-	if !there {
-		t.mustLive(s)
-		t.NotVerified("the request did not get through the link")
-	}
-	return n
-}
-
-// requestLate gives up a Create whose request is delivered afterwards.
-func requestLate(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	t.Bystander(dir)
-	l.Freeze(netfault.Up)
-	_ = t.briefly(func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
-	t.heal(l)
-	n := t.Create(s, dir, "0")
-	t.settles(t.only(s, "0", n))
-}
-
-// requestOvertaken lets the request of the first Create land after the second
-// was acknowledged, and once more after its node was deleted.
-func requestOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	t.Bystander(dir)
-	release := t.hold(l)
-	_ = t.briefly(func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
-	n := t.Create(s, dir, "0")
-	release()
-	t.settles(t.only(s, "0", n))
-
-	release = t.hold(l)
-	_ = t.briefly(func(ctx context.Context) error { _, err := s.Create(ctx, dir, "1", nil); return err })
-	n = t.Create(s, dir, "1")
-	t.Delete(s, n)
-	release()
-	t.settles(t.none(s, dir, "1"))
-}
-
-// createUnderResets resets the connection while requests and replies are on
-// their way.
-func createUnderResets(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	delay := t.h.TTL / 200
-	l.Delay(netfault.Both, delay)
-	for i := range 12 {
-		id := fmt.Sprint(i)
-		var n driver.Node
-		done := t.Go(func() { n = t.Create(s, dir, id) })
-		for range i % 4 {
-			t.sleep(delay * 3 / 4)
-			l.DropConnections()
-		}
-		t.join("Create while connections are reset", done)
-		t.Eventually(t.patience(), t.only(s, id, n))
-	}
 }
 
 // namesakes are nodes with one (dir, id) and different sessions, on one
@@ -221,7 +137,7 @@ func replacedAfterLostReply(t *Trial) {
 	s := t.SessionOn(c)
 	t.Bystander(dir)
 	l.DropReplies()
-	old := t.landed(s, func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
+	old := t.landed(s)
 	t.heal(l)
 	next := t.SessionOn(c)
 	n := t.Create(next, dir, "0")

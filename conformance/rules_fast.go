@@ -3,49 +3,104 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"time"
+	"slices"
+	"sync"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
 func fastRules() []Rule {
 	return []Rule{
-		{
-			ID:   "F1",
-			Text: "CreateList gives what Create followed by List gives.",
-			Cases: []Case{
-				{Name: "like the plain calls", Check: createListsLikePlain},
-				{Name: "what is ahead", Check: createListsAhead},
-				{Name: "reply lost", Needs: NeedLink, Check: createListReplyLost},
-			},
-		},
-		{
-			ID:   "F2",
-			Text: "WaitAny returns when any of the nodes is gone, and only then.",
-			Cases: []Case{
-				{Name: "each of three", Check: waitsAnyOfThree},
-				{Name: "gone before", Check: waitsAnyGone},
-				{Name: "removed together", Needs: NeedRemoveDir, Check: waitsAnyRemoved},
-				{Name: "other changes", Check: waitsAnyBlocked},
-				{Name: "session closed", Check: waitsAnyClosed},
-			},
-		},
+		createListRule(),
+		waitAnyRule(),
 		namesRule(),
 		firstRule(),
 	}
 }
 
-func capsRules() []Rule {
-	return []Rule{
-		{
-			ID:   "F3",
-			Text: "Caps and the optional interfaces agree.",
-			Cases: []Case{
-				{Name: "both ways", Check: capsAgree},
-			},
-		},
+func createListRule() Rule {
+	return Rule{
+		ID:   "F1",
+		Text: "CreateList gives what Create followed by List gives.",
+		Cases: append([]Case{
+			{Name: "like the plain calls", Check: createListsLikePlain},
+			{Name: "what is ahead", Check: createListsAhead},
+		}, slices.Concat(byCreateList.inTurns(), byCreateList.cases(creationRules()...))...),
+	}
+}
+
+// creationRules are those of Create, and those of List where it matters what was created.
+func creationRules() []Rule {
+	data := dataRules()
+	data[0].Cases = slices.DeleteFunc(data[0].Cases, func(c Case) bool { return c.Name == "updated" })
+	return slices.Concat(createRules(), slotRules(), data, listRules()[:3])
+}
+
+// lookID is the slot of the node that is made to have its list.
+const lookID = "look"
+
+// byCreateList makes nodes by CreateList, and has its list for List.
+var byCreateList = variant{
+	call:    "CreateList",
+	offered: offers[driver.CreateLister],
+	create: func(ctx context.Context, t *Trial, s driver.Session, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+		f, _ := driver.As[driver.CreateLister](s)
+		n, nodes, err := f.CreateList(ctx, dir, id, data)
+		return t.listed("CreateList", n, nodes, err)
+	},
+	list: func(ctx context.Context, _ *Trial, s driver.Session, dir string) ([]driver.Node, error) {
+		f, _ := driver.As[driver.CreateLister](s)
+		_, nodes, err := f.CreateList(ctx, dir, lookID, nil)
+		return nodes, err
+	},
+}
+
+// listed is what a call that makes a node and lists has returned. Whatever happens
+// meanwhile, the node is in the list.
+func (t *Trial) listed(call string, n driver.Node, nodes []driver.Node, err error) (driver.Node, []driver.Node, error) {
+	if err != nil {
+		return n, nodes, err
+	}
+	if _, ok := find(nodes, n); !ok {
+		t.Fatalf("%s made %s, and its list does not hold it: %s", call, show(n), show(nodes...))
+	}
+	return n, nodes, nil
+}
+
+// inTurns are cases of C2 in which the first attempt at a node is made by one call and the
+// next by the other, Create or that of v.
+func (v variant) inTurns() []Case {
+	return []Case{
+		{Name: "reply lost, in turns with Create", Needs: NeedLink, Check: func(t *Trial) {
+			v.bothOrders(t, func(t *Trial) { replyLost(t, Link.DropReplies) })
+		}},
+		{Name: "request overtaken, in turns with Create", Needs: NeedLink | NeedHold, Check: func(t *Trial) {
+			v.bothOrders(t, requestOvertaken)
+		}},
+	}
+}
+
+// bothOrders runs a check twice: with the first attempt at a node by Create, and by v.
+func (v variant) bothOrders(t *Trial, check func(*Trial)) {
+	for order := range 2 {
+		var mu sync.Mutex
+		attempts := make(map[string]int) // by session and slot
+		turns := v
+		turns.create = func(ctx context.Context, t *Trial, s driver.Session, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+			mu.Lock()
+			slot := s.ID() + "/" + dir + "/" + id
+			attempts[slot]++
+			plain := attempts[slot]%2 != order
+			mu.Unlock()
+			if plain {
+				n, err := s.Create(ctx, dir, id, data)
+				return n, nil, err
+			}
+			return v.create(ctx, t, s, dir, id, data)
+		}
+		t.with = turns
+		check(t)
 	}
 }
 
@@ -116,177 +171,5 @@ func createListsAhead(t *Trial) {
 		if err := t.holds("CreateList", nodes, ahead, nil); err != nil {
 			t.Fatalf("%v, and it was created before", err)
 		}
-	}
-}
-
-func createListReplyLost(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	f := t.createLister(s)
-	t.Bystander(dir)
-	l.DropReplies()
-	landed := t.landed(s, func(ctx context.Context) error { _, _, err := f.CreateList(ctx, dir, "0", nil); return err })
-	t.heal(l)
-	n, nodes := t.createList(s, "0")
-	if err := t.holds("CreateList", nodes, []driver.Node{n}, nil); err != nil || !n.Same(landed) {
-		t.Fatalf("the reply to CreateList was lost; called again it returned %s with %s and not %s, which it had made",
-			show(n), show(nodes...), show(landed))
-	}
-	t.settles(t.only(s, "0", landed))
-}
-
-// anyWaiting is a call of WaitAny that may not have returned yet.
-type anyWaiting struct {
-	waiting
-	index int
-}
-
-// startAny starts a WaitAny.
-func (t *Trial) startAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
-	f, ok := driver.As[driver.AnyWaiter](s)
-	if !ok {
-		t.NotOffered("WaitAny")
-	}
-	ctx, cancel := context.WithCancel(t.ctx)
-	t.Cleanup(cancel)
-	w := &anyWaiting{waiting: waiting{cancel: cancel}}
-	w.done = t.Go(func() { w.index, w.err = f.WaitAny(ctx, nodes) })
-	return w
-}
-
-func (t *Trial) waitAny(s driver.Session, nodes ...driver.Node) *anyWaiting {
-	w := t.startAny(s, nodes...)
-	t.pause() // as in wait
-	return w
-}
-
-// returns wants the wait to end with the index.
-func (t *Trial) returns(w *anyWaiting, index int, after string) {
-	if !t.within(t.patience(), w.done) {
-		t.Fatalf("WaitAny has not returned %v after %s", t.patience(), after)
-	}
-	if w.err != nil || w.index != index {
-		t.Fatalf("WaitAny returned %d and %s after %s; want %d", w.index, errorOf(w.err), after, index)
-	}
-}
-
-// returnsAny wants the wait to end with an index below n.
-func (t *Trial) returnsAny(w *anyWaiting, n int, after string) {
-	if !t.within(t.patience(), w.done) {
-		t.Fatalf("WaitAny has not returned %v after %s", t.patience(), after)
-	}
-	if w.err != nil || w.index < 0 || w.index >= n {
-		t.Fatalf("WaitAny returned %d and %s after %s; want one of %d", w.index, errorOf(w.err), after, n)
-	}
-}
-
-func waitsAnyOfThree(t *Trial) {
-	s, owner := t.Session(), t.Session()
-	for i := range 3 {
-		var nodes []driver.Node
-		for j := range 3 {
-			nodes = append(nodes, t.Create(owner, dir, fmt.Sprint(j)))
-		}
-		w := t.waitAny(s, nodes...)
-		t.Delete(owner, nodes[i])
-		t.returns(w, i, fmt.Sprintf("node %d of three was deleted", i))
-		one := t.waitAny(s, nodes[(i+1)%3])
-		t.Delete(owner, nodes[(i+1)%3])
-		t.returns(one, 0, "the only node was deleted")
-	}
-}
-
-func waitsAnyGone(t *Trial) {
-	s, owner := t.Session(), t.Session()
-	first, gone := t.Create(owner, dir, "0"), t.Create(owner, dir, "1")
-	t.Delete(owner, gone)
-	t.Create(owner, dir, "1")
-	t.returns(t.waitAny(s, first, gone), 1, "one of two nodes was gone before, and a later node had its name")
-}
-
-// waitsAnyRemoved empties the directory: one of the nodes is to be told, and with
-// CapWaitFirst the first in the order given, whatever their order in the line.
-func waitsAnyRemoved(t *Trial) {
-	s, owner := t.Session(), t.Session()
-	first, second, third := t.Create(owner, dir, "0"), t.Create(owner, dir, "1"), t.Create(owner, dir, "2")
-	up, down := t.waitAny(s, first, second, third), t.waitAny(s, third, first)
-	t.removeDir(dir)
-	if t.Open().Caps().Has(driver.CapWaitFirst) {
-		t.returns(up, 0, "three nodes were removed with their directory")
-		t.returns(down, 0, "two nodes, the later one given first, were removed with their directory")
-		return
-	}
-	t.returnsAny(up, 3, "three nodes were removed with their directory")
-	t.returnsAny(down, 2, "two nodes were removed with their directory")
-	for i, n := range []driver.Node{first, second, third} {
-		t.returns(t.waitAny(s, n), 0, fmt.Sprintf("node %d was removed before", i))
-	}
-}
-
-func waitsAnyBlocked(t *Trial) {
-	s, owner := t.Session(), t.Session()
-	first, second, third := t.Create(owner, dir, "0"), t.Create(owner, dir, "1"), t.Create(owner, dir, "2")
-	t.Sees(second)
-	w := t.waitAny(s, first, second)
-	for i, change := range []func(){
-		func() { t.Update(owner, first, []byte("new")...) },
-		func() { t.Update(owner, second, []byte("new")...) },
-		func() { t.Delete(owner, third) },
-	} {
-		change()
-		t.probe(s, owner, fmt.Sprint(i))
-		nodes := t.Nodes(dir)
-		_, ok1 := find(nodes, first)
-		_, ok2 := find(nodes, second)
-		if ok1 && ok2 && ended(w.done) && w.err == nil {
-			t.Fatalf("WaitAny returned %d and nil, and a third client still sees both nodes", w.index)
-		}
-	}
-}
-
-func waitsAnyClosed(t *Trial) {
-	s := t.Session()
-	w := t.waitAny(s, t.Bystander(dir))
-	_ = s.Close(t.ctx) // what it owes is for S5
-	if !t.within(time.Second, w.done) {
-		t.Fatalf("WaitAny has not returned a second after its session was closed")
-	}
-	if !isOver(w.err) {
-		t.Fatalf("WaitAny returned %d and %s after its session was closed; want ErrSessionLost or ErrClosed", w.index, errorOf(w.err))
-	}
-}
-
-func capsAgree(t *Trial) {
-	c := t.Open()
-	caps := c.Caps()
-	s := t.SessionOn(c)
-	_, lister := driver.As[driver.CreateLister](s)
-	_, names := driver.As[driver.NameLister](s)
-	_, waiter := driver.As[driver.AnyWaiter](s)
-	_, first := driver.As[driver.FirstTeller](s)
-	_, watcher := driver.As[driver.Watcher](c)
-	for _, o := range []struct {
-		cap driver.Caps
-		who string
-		has bool
-	}{
-		{driver.CapCreateList, "its sessions implement", lister},
-		{driver.CapListNames, "its sessions implement", names},
-		{driver.CapWaitAny, "its sessions implement", waiter},
-		{driver.CapFirst, "its sessions implement", first},
-		{driver.CapWatch, "the connection implements", watcher},
-	} {
-		if caps.Has(o.cap) != o.has {
-			t.Fatalf("Caps has %v: %v; %s it: %v", o.cap, caps.Has(o.cap), o.who, o.has)
-		}
-	}
-	if how := caps & (driver.CapWaitFirst | driver.CapWaitBoth | driver.CapWaitAhead); how != 0 && !waiter {
-		t.Fatalf("Caps has %v, which says how WaitAny is, and its sessions implement it: false", how)
-	}
-	if again := t.Open().Caps(); again != caps || c.Caps() != caps {
-		t.Fatalf("Caps is %q, later %q, and %q on another connection", caps, c.Caps(), again)
-	}
-	if parsed, err := driver.ParseCaps(caps.String()); err != nil || parsed != caps {
-		t.Fatalf("Caps %q are not all known: %v", caps, errors.Join(err, fmt.Errorf("parsed as %q", parsed)))
 	}
 }

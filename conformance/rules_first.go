@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 
+	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -14,6 +15,7 @@ func firstRule() Rule {
 			{Name: "each of three", Check: firstOfThree},
 			{Name: "gone", Check: firstIsGone},
 			{Name: "created again", Check: firstCreatedAgain},
+			{Name: "created at the same time over slow links", Needs: NeedLink, Check: firstOfTwo},
 			{Name: "told by waits", Check: firstAfterWaits},
 			{Name: "removed", Needs: NeedRemoveDir, Check: firstRemoved},
 		},
@@ -85,6 +87,38 @@ func firstCreatedAgain(t *Trial) {
 	t.isFirst(s, "the first has joined again, at the end", behind, n, again)
 	t.Delete(another, behind)
 	t.isFirst(s, "the later incarnation is alone", again, n, behind)
+}
+
+// firstOfTwo has two sessions create at the same time, and each ask at once whether its
+// node is first: the later one is not, as both are there.
+func firstOfTwo(t *Trial) {
+	var sessions []driver.Session
+	for range 2 {
+		c, l := t.OpenLink()
+		sessions = append(sessions, t.SessionOn(c))
+		l.Delay(netfault.Both, t.h.TTL/128)
+	}
+	for i := range 6 {
+		var nodes [2]driver.Node
+		var first [2]bool
+		each := func(do func(i int, s driver.Session)) {
+			var done []<-chan struct{}
+			for i, s := range sessions {
+				done = append(done, t.Go(func() { do(i, s) }))
+			}
+			t.join("creating and asking", done...)
+		}
+		each(func(j int, s driver.Session) {
+			nodes[j] = t.Create(s, dir, fmt.Sprint(i))
+			first[j] = t.first(s, nodes[j])
+		})
+		for j, n := range nodes {
+			if ahead := nodes[1-j]; first[j] && ahead.Seq < n.Seq {
+				t.Fatalf("First is true of %s, and %s is ahead of it", show(n), show(ahead))
+			}
+		}
+		each(func(j int, s driver.Session) { t.Delete(s, nodes[j]) })
+	}
 }
 
 // By what waits have told, also when those ahead go out of order.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
-	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -19,6 +17,8 @@ func listRules() []Rule {
 			Cases: append([]Case{
 				{Name: "neighbors", Check: listsOneDirectory},
 				{Name: "many nodes", Check: listsMany},
+				{Name: "data of all sizes", Check: listsSizes},
+				{Name: "session ended by the store", Needs: NeedExpire, Check: listsWhenEnded},
 				{Name: "much data", Check: listsMuch},
 			}, momentCases()...),
 		},
@@ -27,20 +27,10 @@ func listRules() []Rule {
 			Text: "List ignores keys that are not of the driver's making.",
 			Cases: []Case{
 				{Name: "foreign keys", Needs: NeedPlantForeign, Check: ignoresForeign},
+				{Name: "foreign keys stay", Needs: NeedPlantForeign | NeedResidue, Check: leavesForeign},
 			},
 		},
-		{
-			ID:   "L3",
-			Text: "Session.List holds the session's own acknowledged writes and what preceded them.",
-			Cases: []Case{
-				{Name: "created after another", Check: listsOwnAndBefore},
-				{Name: "updated and deleted", Check: listsOwnChanges},
-				{Name: "created at the same time", Check: func(t *Trial) { listsWhoIsAhead(t, t.Session, 25) }},
-				{Name: "created at the same time over slow links", Needs: NeedLink, Check: func(t *Trial) {
-					listsWhoIsAhead(t, t.slowSession(), 10)
-				}},
-			},
-		},
+		ownListRule(),
 		{
 			ID:   "L4",
 			Text: "A directory that does not exist is empty, and listing does not make it.",
@@ -49,13 +39,7 @@ func listRules() []Rule {
 				{Name: "not made", Needs: NeedResidue, Check: listingMakesNothing},
 			},
 		},
-		{
-			ID:   "L5",
-			Text: "Conn.List holds everything acknowledged to anybody before.",
-			Cases: []Case{
-				{Name: "acknowledged elsewhere", Check: listsAcknowledged},
-			},
-		},
+		observerListRule(),
 	}
 }
 
@@ -86,7 +70,7 @@ func (t *Trial) holds(who string, nodes, want, strangers []driver.Node) error {
 		if !ok {
 			return fmt.Errorf("%s: %s is missing among %d nodes", who, show(n), len(nodes))
 		}
-		if m.Dir != n.Dir || m.ID != n.ID || m.Session != n.Session || m.Seq != n.Seq || !bytes.Equal(m.Data, n.Data) {
+		if m.Dir != n.Dir || m.ID != n.ID || m.Session != n.Session || m.Seq != n.Seq || !t.sameData(m.Data, n.Data) {
 			t.Fatalf("%s shows %s in %q for what Create returned as %s in %q", who, show(m), m.Dir, show(n), n.Dir)
 		}
 	}
@@ -135,6 +119,36 @@ func listsMany(t *Trial) {
 	}
 }
 
+// listsSizes has nodes of all sizes in one directory.
+func listsSizes(t *Trial) {
+	s := t.Session()
+	var want []driver.Node
+	for i, data := range sizes() {
+		want = append(want, t.Create(s, dir, fmt.Sprint(i), data...))
+	}
+	for who, list := range t.lists(s) {
+		t.Eventually(t.patience(), func() error { return t.holds(who, list(dir), want, nil) })
+	}
+}
+
+// listsWhenEnded lists right after the store has ended the session, before the driver can
+// know: that may fail, but others' nodes are there.
+func listsWhenEnded(t *Trial) {
+	s := t.Session()
+	t.Create(s, dir, "0")
+	stands := t.Bystander(dir)
+	t.Sees(stands)
+	t.list(s, dir)
+	t.expire(s)
+	nodes, err := t.listOnce(t.ctx, s, dir)
+	if _, ok := find(nodes, stands); err == nil && !ok {
+		t.Fatalf("Session.List, of a session that the store has just ended, returned %s and nil: it does not hold %s", show(nodes...), show(stands))
+	}
+	if err != nil && !isOver(err) && !driver.Transient(err) {
+		t.Fatalf("Session.List, of a session that the store has just ended, returned %s", errorOf(err))
+	}
+}
+
 // listsMuch gives nodes more data than a message of a store's protocol may have by
 // habit. They get them when all are there, since to create one may be to list them.
 // What the data are is for C8.
@@ -160,20 +174,43 @@ func listsMuch(t *Trial) {
 	}
 }
 
-func ignoresForeign(t *Trial) {
-	plant := func(dir string) {
-		if err := t.h.PlantForeign(t.ctx, t.namespace, dir); err != nil {
-			t.NotVerified("planting foreign keys: %v", err)
+// plant puts foreign keys into a directory.
+func (t *Trial) plant(dir string) {
+	if err := t.h.PlantForeign(t.ctx, t.namespace, dir); err != nil {
+		t.NotVerified("planting foreign keys: %v", err)
+	}
+}
+
+// leavesForeign uses a directory with foreign keys until it has no node any more.
+func leavesForeign(t *Trial) {
+	t.plant(dir)
+	before := t.residue().Keys
+	if before == Unknown {
+		t.NotVerified("the store cannot count keys")
+	}
+	c := t.Open()
+	s := t.SessionOn(c)
+	for _, leave := range []func(driver.Node){
+		func(n driver.Node) { t.Delete(s, n) },
+		func(driver.Node) { t.abandon(s, "0") },
+		func(driver.Node) { t.closeConn(c) },
+	} {
+		leave(t.Create(s, dir, "0"))
+		if left := t.residue().Keys; left < before {
+			t.Fatalf("there were %d foreign keys beside the nodes; when these are gone the store has %d keys", before, left)
 		}
 	}
-	plant(dir)
+}
+
+func ignoresForeign(t *Trial) {
+	t.plant(dir)
 	s := t.Session()
-	n, err := s.Create(t.ctx, dir, "0", nil)
+	n, _, err := t.create(t.ctx, s, dir, "0", nil)
 	if err != nil {
 		t.Fatalf("Create beside foreign keys: %v", err)
 	}
 	m := t.Create(s, other, "0")
-	plant(other)
+	t.plant(other)
 	clean := func(who string, nodes []driver.Node) {
 		for _, n := range nodes {
 			if n.Session != s.ID() {
@@ -190,104 +227,12 @@ func ignoresForeign(t *Trial) {
 			})
 		}
 	}
-	if f, ok := driver.As[driver.CreateLister](s); ok {
-		_, nodes, err := f.CreateList(t.ctx, dir, "1", nil)
-		if err != nil {
-			t.Fatalf("CreateList beside foreign keys: %v", err)
-		}
-		clean("CreateList", nodes)
-	}
-}
-
-func listsOwnAndBefore(t *Trial) {
-	a, b := t.Session(), t.Session()
-	for i := range 40 {
-		id := fmt.Sprint(i)
-		before := t.Create(b, dir, id)
-		own := t.Create(a, dir, id)
-		nodes := t.list(a, dir)
-		for _, n := range []driver.Node{before, own} {
-			if _, ok := find(nodes, n); !ok {
-				t.Fatalf("after Create of %s, Session.List does not hold %s", show(own), show(n))
-			}
-		}
-	}
-}
-
-// slowSession opens every other session over a link that takes its time.
-func (t *Trial) slowSession() func() driver.Session {
-	opened := 0
-	return func() driver.Session {
-		if opened++; opened%2 == 0 {
-			return t.Session()
-		}
-		c, l := t.OpenLink()
-		s := t.SessionOn(c)
-		l.Delay(netfault.Both, t.h.TTL/32)
-		return s
-	}
-}
-
-// listsWhoIsAhead has two create at the same time, and each look at once at who is
-// ahead. Whoever is not in a list that holds a later node, and is in the store
-// nevertheless, was overlooked: two would hold.
-func listsWhoIsAhead(t *Trial, open func() driver.Session, rounds int) {
-	type look struct {
-		own   driver.Node
-		nodes []driver.Node
-	}
-	var mu sync.Mutex
-	var looks []look
-	var sessions []driver.Session
-	for range 2 { // whether Seq is the same to all is for O1
-		sessions = append(sessions, open())
-	}
-	var done []<-chan struct{}
-	for _, s := range sessions {
-		done = append(done, t.Go(func() {
-			for i := range rounds {
-				own := t.Create(s, dir, fmt.Sprint(i))
-				nodes := t.list(s, dir)
-				mu.Lock()
-				looks = append(looks, look{own, nodes})
-				mu.Unlock()
-			}
-		}))
-	}
-	t.join("creating and listing", done...)
-	mu.Lock()
-	defer mu.Unlock()
-	for _, l := range looks {
-		for _, other := range looks {
-			if _, ok := find(l.nodes, other.own); !ok && other.own.Seq <= l.own.Seq {
-				t.Fatalf("after Create of %s, Session.List does not hold %s, which was created before it", show(l.own), show(other.own))
-			}
-		}
-	}
-}
-
-func listsOwnChanges(t *Trial) {
-	t.Bystander(dir)
-	s := t.Session()
-	for i := range 20 {
-		n := t.Create(s, dir, "0")
-		data := fmt.Sprint(i)
-		t.Update(s, n, []byte(data)...)
-		m, ok := find(t.list(s, dir), n)
-		if !ok || string(m.Data) != data {
-			t.Fatalf("after Update with %q, Session.List shows %s with %q", data, show(m), m.Data)
-		}
-		t.Delete(s, n)
-		if _, ok := find(t.list(s, dir), n); ok {
-			t.Fatalf("after Delete of %s, Session.List still shows it", show(n))
-		}
-	}
 }
 
 func listsMissing(t *Trial) {
 	s := t.Session()
 	for _, list := range []func() ([]driver.Node, error){
-		func() ([]driver.Node, error) { return s.List(t.ctx, dir) },
+		func() ([]driver.Node, error) { return t.listOnce(t.ctx, s, dir) },
 		func() ([]driver.Node, error) { return t.third().List(t.ctx, dir) },
 	} {
 		if nodes, err := list(); len(nodes) > 0 || err != nil {
@@ -302,7 +247,7 @@ func listingMakesNothing(t *Trial) {
 	before := t.residue()
 	for i := range 10 {
 		dir := fmt.Sprint(dir, i)
-		_, errS := s.List(t.ctx, dir)
+		_, errS := t.listOnce(t.ctx, s, dir)
 		_, errC := c.List(t.ctx, dir)
 		if err := errors.Join(errS, errC); err != nil {
 			t.NotVerified("List of a directory that does not exist fails, which the other case is about: %v", err)
@@ -311,29 +256,5 @@ func listingMakesNothing(t *Trial) {
 	if after := t.residue(); after.Keys > before.Keys || after.Dirs > before.Dirs {
 		t.Fatalf("listing ten missing directories left %d keys and %d directories; there were %d and %d",
 			after.Keys, after.Dirs, before.Keys, before.Dirs)
-	}
-}
-
-func listsAcknowledged(t *Trial) {
-	writer, reader := t.Session(), t.Open()
-	look := func() []driver.Node {
-		var nodes []driver.Node
-		t.insist(nil, "Conn.List", func() (err error) {
-			nodes, err = reader.List(t.ctx, dir)
-			return err
-		})
-		return nodes
-	}
-	t.Bystander(dir)
-	for i := range 40 {
-		look() // what a cache would keep
-		n := t.Create(writer, dir, fmt.Sprint(i%8))
-		if _, ok := find(look(), n); !ok {
-			t.Fatalf("Create returned %s, and Conn.List of another client does not hold it", show(n))
-		}
-		t.Delete(writer, n)
-		if _, ok := find(look(), n); ok {
-			t.Fatalf("Delete of %s was acknowledged, and Conn.List of another client holds it", show(n))
-		}
 	}
 }

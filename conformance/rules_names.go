@@ -13,12 +13,27 @@ func namesRule() Rule {
 	return Rule{
 		ID:   "F4",
 		Text: "CreateNames and ListNames give what CreateList and List give, with or without the data.",
-		Cases: []Case{
+		Cases: append([]Case{
 			{Name: "like the plain calls", Check: namesLikePlain},
 			{Name: "what is ahead", Check: namesAhead},
-			{Name: "reply lost", Needs: NeedLink, Check: namesReplyLost},
-		},
+		}, slices.Concat(byNames.inTurns(), byNames.cases(append(creationRules(), listRules()[3])...))...),
 	}
+}
+
+// byNames makes nodes by CreateNames and lists by ListNames.
+var byNames = variant{
+	call:    "CreateNames and ListNames",
+	offered: offers[driver.NameLister],
+	noData:  true,
+	create: func(ctx context.Context, t *Trial, s driver.Session, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+		f, _ := driver.As[driver.NameLister](s)
+		n, nodes, err := f.CreateNames(ctx, dir, id, data)
+		return t.listed("CreateNames", n, nodes, err)
+	},
+	list: func(ctx context.Context, _ *Trial, s driver.Session, dir string) ([]driver.Node, error) {
+		f, _ := driver.As[driver.NameLister](s)
+		return f.ListNames(ctx, dir)
+	},
 }
 
 func (t *Trial) nameLister(s driver.Session) driver.NameLister {
@@ -108,25 +123,9 @@ func namesAhead(t *Trial) {
 		n, nodes := t.createNames(s, fmt.Sprint(i))
 		ahead = append(ahead, n)
 		for what, listed := range map[string][]driver.Node{"CreateNames": nodes, "ListNames": t.listNames(s)} {
-			if err := t.holds(what, listed, ahead, nil); err != nil {
+			if err := t.holds(what, bare(listed), bare(ahead), nil); err != nil {
 				t.Fatalf("%v, and it was created before", err)
 			}
 		}
 	}
-}
-
-func namesReplyLost(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	f := t.nameLister(s)
-	t.Bystander(dir)
-	l.DropReplies()
-	landed := t.landed(s, func(ctx context.Context) error { _, _, err := f.CreateNames(ctx, dir, "0", nil); return err })
-	t.heal(l)
-	n, nodes := t.createNames(s, "0")
-	if err := t.holds("CreateNames", nodes, []driver.Node{n}, nil); err != nil || !n.Same(landed) {
-		t.Fatalf("the reply to CreateNames was lost; called again it returned %s with %s and not %s, which it had made",
-			show(n), show(nodes...), show(landed))
-	}
-	t.settles(t.only(s, "0", landed))
 }

@@ -100,11 +100,6 @@ func tokenOutlivesCrowd(t *Trial) {
 		t.join("one of many calls", done...)
 	}
 	together(func(i int) { crowd[i] = t.Create(s, dir, fmt.Sprint(i)) })
-	for i, n := range crowd {
-		if n.ID != fmt.Sprint(i) {
-			t.NotVerified("Create returned another call's node, which C1 is about: %s", show(n))
-		}
-	}
 	slices.SortFunc(crowd, func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) })
 	var r riser
 	for _, n := range crowd {

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -14,20 +13,29 @@ func slotRules() []Rule {
 		{
 			ID:   "C4",
 			Text: "After Abandon no earlier Create of (session, dir, id) has left a node or will.",
-			Cases: []Case{
+			Cases: append([]Case{
 				{Name: "node stands", Check: abandonsNode},
 				{Name: "nothing there", Check: abandonsNothing},
+				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: func(t *Trial) { abandonsRemoved(t, t.removeNode) }},
+				{Name: "directory removed", Needs: NeedRemoveDir, Check: func(t *Trial) {
+					abandonsRemoved(t, func(n driver.Node) { t.removeDir(n.Dir) })
+				}},
 				{Name: "reply lost", Needs: NeedLink, Check: abandonsLostReply},
 				{Name: "request late", Needs: NeedLink, Check: abandonsLateRequest},
-				{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: abandonsOvertaken},
-				{Name: "Create after a late Abandon", Needs: NeedLink | NeedHold, Check: abandonComesLate},
-			},
+				{Name: "another slot's Create under way", Needs: NeedLink | NeedHold, Check: abandonsBesideCreate},
+			}, andCtxAlive(
+				Case{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: abandonsOvertaken},
+				Case{Name: "Create after a late Abandon", Needs: NeedLink | NeedHold, Check: abandonComesLate},
+			)...),
 		},
 		{
 			ID:   "C5",
 			Text: "After Delete, Create of the same id makes a new node at the end of the line.",
 			Cases: []Case{
-				{Name: "slot used again", Check: slotAgain},
+				{Name: "slot used again", Check: func(t *Trial) { slotAgain(t, t.Delete) }},
+				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: func(t *Trial) {
+					slotAgain(t, func(_ driver.Session, n driver.Node) { t.removeNode(n) })
+				}},
 			},
 		},
 		{
@@ -47,114 +55,26 @@ func slotRules() []Rule {
 				{Name: "closed", Check: createsAfterClose},
 				{Name: "ended by the store", Needs: NeedExpire, Check: createsAfterExpiry},
 				{Name: "link lost and healed", Needs: NeedLink, Check: createsAfterLoss},
-				{Name: "Close at the same time", Check: createsDuringClose},
+				{Name: "Close at the same time", Check: func(t *Trial) {
+					createsDuringEnd(t, func(s driver.Session) { _ = s.Close(t.ctx) }) // what it owes is for S5
+				}},
+				{Name: "ended by the store at the same time", Needs: NeedExpire, Check: func(t *Trial) { createsDuringEnd(t, t.expire) }},
 			},
 		},
 	}
 }
 
-// abandon insists as the layers above a driver do.
-func (t *Trial) abandon(s driver.Session, id string) {
-	t.insist(s, "Abandon "+dir+" "+id, func() error { return s.Abandon(t.ctx, dir, id) })
-}
-
-func abandonsNode(t *Trial) {
-	s := t.Session()
-	t.Bystander(dir)
-	keep := t.Create(s, dir, "1")
-	first := t.Create(s, dir, "0")
-	t.Sees(first)
-	t.abandon(s, "0")
-	t.Eventually(t.patience(), t.none(s, dir, "0"))
-	second := t.Create(s, dir, "0")
-	if second.Same(first) {
-		t.Fatalf("Create after Abandon returned the node that was abandoned: %s", show(second))
-	}
-	t.Eventually(t.patience(), t.only(s, "0", second))
-	t.Eventually(t.patience(), t.only(s, "1", keep))
-}
-
-func abandonsNothing(t *Trial) {
-	s := t.Session()
-	t.abandon(s, "0") // in a directory that does not exist
-	t.Bystander(dir)
-	t.abandon(s, "0")
-	t.abandon(s, "0")
-	t.Eventually(t.patience(), t.only(s, "0", t.Create(s, dir, "0")))
-}
-
-func abandonsLostReply(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	t.Bystander(dir)
-	l.DropReplies()
-	t.landed(s, func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
-	t.heal(l)
-	t.abandon(s, "0")
-	t.settles(t.none(s, dir, "0"))
-}
-
-// abandonsLateRequest lets the request of Create and the one of Abandon race.
-func abandonsLateRequest(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	t.Bystander(dir)
-	for range 3 {
-		l.Freeze(netfault.Up)
-		_ = t.briefly(func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err })
-		t.heal(l)
-		t.abandon(s, "0")
-		t.settles(t.none(s, dir, "0"))
-	}
-}
-
-// abandonsOvertaken lets the request of Create land after Abandon returned.
-func abandonsOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	t.Bystander(dir)
-	creates := []func(context.Context) error{
-		func(ctx context.Context) error { _, err := s.Create(ctx, dir, "0", nil); return err },
-	}
-	if f, ok := driver.As[driver.CreateLister](s); ok {
-		creates = append(creates, func(ctx context.Context) error { _, _, err := f.CreateList(ctx, dir, "0", nil); return err })
-	}
-	for _, create := range creates {
-		release := t.hold(l)
-		_ = t.briefly(create)
-		t.abandon(s, "0")
-		release()
-		t.settles(t.none(s, dir, "0"))
-		// Nor does an earlier Abandon stand in the way of a later Create.
-		n := t.Create(s, dir, "0")
-		t.settles(t.only(s, "0", n))
-		t.abandon(s, "0")
-	}
-}
-
-// abandonComesLate gives up an Abandon, makes the node, and only then lets the
-// Abandon land.
-func abandonComesLate(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	t.Create(s, dir, "0")
-	release := t.hold(l)
-	_ = t.briefly(func(ctx context.Context) error { return s.Abandon(ctx, dir, "0") })
-	n := t.Create(s, dir, "0")
-	release()
-	t.settles(t.only(s, "0", n))
-}
-
-func slotAgain(t *Trial) {
+// slotAgain makes a node go and uses its slot again, while others join the line.
+func slotAgain(t *Trial, remove func(driver.Session, driver.Node)) {
 	s, between := t.Session(), t.Session()
 	first := t.Create(s, dir, "0", []byte("first")...)
 	next := t.Create(between, dir, "0")
 	for i := range 3 {
-		t.Delete(s, first)
+		remove(s, first)
 		data := fmt.Sprint(i)
 		again := t.Create(s, dir, "0", []byte(data)...)
 		if again.Same(first) || again.Seq <= next.Seq || again.Token <= next.Token || string(again.Data) != data {
-			t.Fatalf("%s was deleted, then Create with %q returned %s with %q; in line before it is %s",
+			t.Fatalf("%s went, then Create with %q returned %s with %q; in line before it is %s",
 				show(first), data, show(again), again.Data, show(next))
 		}
 		t.Eventually(t.patience(), t.only(s, "0", again))
@@ -165,7 +85,7 @@ func slotAgain(t *Trial) {
 func createsInMissing(t *Trial) {
 	s := t.Session()
 	for _, dir := range []string{dir, other, "a", "x_y-z.%3A:0"} {
-		n, err := s.Create(t.ctx, dir, "0", nil)
+		n, _, err := t.create(t.ctx, s, dir, "0", nil)
 		if err != nil {
 			t.Fatalf("Create in %s, which does not exist: %v", dir, err)
 		}
@@ -180,7 +100,7 @@ func createsInRemoved(t *Trial) {
 	t.Sees(first)
 	for _, id := range []string{"0", "2"} {
 		t.removeDir(dir)
-		n, err := s.Create(t.ctx, dir, id, nil)
+		n, _, err := t.create(t.ctx, s, dir, id, nil)
 		if err != nil {
 			t.Fatalf("Create of %s in %s, which was removed: %v", id, dir, err)
 		}
@@ -197,7 +117,7 @@ func createsWhileRemoved(t *Trial) {
 	s := t.Session()
 	done := t.Go(func() {
 		for i := range 50 {
-			if _, err := s.Create(t.ctx, dir, fmt.Sprint(i), nil); err != nil && !driver.Transient(err) {
+			if _, _, err := t.create(t.ctx, s, dir, fmt.Sprint(i), nil); err != nil && !driver.Transient(err) {
 				t.Fatalf("Create in a directory that is being removed: %v", err)
 			}
 			t.sleep(70 * time.Microsecond)
@@ -237,7 +157,7 @@ func createsInRemovedNamespace(t *Trial) {
 
 // refused checks that Create on an ended session fails and leaves nothing.
 func (t *Trial) refused(s driver.Session, id string) {
-	n, err := s.Create(t.ctx, dir, id, nil)
+	n, _, err := t.create(t.ctx, s, dir, id, nil)
 	if err == nil {
 		t.Fatalf("Create after the session's end returned %s", show(n))
 	}
@@ -291,25 +211,25 @@ func createsAfterLoss(t *Trial) {
 	t.leavesNone("late")
 }
 
-// createsDuringClose closes sessions while Create is under way: whichever is
-// first, in the end there is no node.
-func createsDuringClose(t *Trial) {
+// createsDuringEnd ends sessions while Create is under way: whichever is first, in the
+// end there is no node.
+func createsDuringEnd(t *Trial, end func(driver.Session)) {
 	stays := t.Bystander(dir)
 	c := t.Open()
 	for i := range 20 {
 		s, id := t.SessionOn(c), fmt.Sprint(i)
 		done := t.Go(func() {
-			if _, err := s.Create(t.ctx, dir, id, nil); err != nil && !isOver(err) && !driver.Transient(err) {
-				t.Fatalf("Create while the session is closed: %v", err)
+			if _, _, err := t.create(t.ctx, s, dir, id, nil); err != nil && !isOver(err) && !driver.Transient(err) {
+				t.Fatalf("Create while the session ends: %v", err)
 			}
 		})
-		_ = s.Close(t.ctx) // what it owes is for S5
-		t.join("Create while the session is closed", done)
+		end(s)
+		t.join("Create while the session ends", done)
 	}
 	t.Eventually(t.h.Expiry, func() error {
 		for _, n := range t.Nodes(dir) {
 			if n.Session != stays.Session {
-				return fmt.Errorf("sessions were closed during Create, and a third client sees %s", show(n))
+				return fmt.Errorf("sessions ended during Create, and a third client sees %s", show(n))
 			}
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -16,17 +15,19 @@ func updateRules() []Rule {
 			Text: "Update replaces the data and nothing else.",
 			Cases: []Case{
 				{Name: "in the middle of a line", Check: updatesData},
+				{Name: "by a node as it is listed", Check: updatesListed},
 			},
 		},
 		{
 			ID:   "U2",
 			Text: "Update and Delete touch only the very node given.",
-			Cases: []Case{
+			Cases: append([]Case{
 				{Name: "a later node of that name", Check: sparesNamesake},
 				{Name: "other nodes", Check: sparesOthers},
-				{Name: "Delete overtaken", Needs: NeedLink | NeedHold, Check: deleteComesLate},
-				{Name: "Update overtaken", Needs: NeedLink | NeedHold, Check: updateComesLate},
-			},
+			}, andCtxAlive(
+				Case{Name: "Delete overtaken", Needs: NeedLink | NeedHold, Check: deleteComesLate},
+				Case{Name: "Update overtaken", Needs: NeedLink | NeedHold, Check: updateComesLate},
+			)...),
 		},
 		{
 			ID:   "U3",
@@ -41,25 +42,33 @@ func updateRules() []Rule {
 		{
 			ID:   "U4",
 			Text: "Neither Update nor Delete brings a node to life.",
-			Cases: []Case{
+			Cases: append([]Case{
 				{Name: "deleted", Check: func(t *Trial) {
-					t.staysGone(func(s driver.Session, n driver.Node) { t.Delete(s, n) })
+					t.Bystander(dir)
+					t.staysGone(t.Delete)
 				}},
+				{Name: "the only node deleted", Check: func(t *Trial) { t.staysGone(t.Delete) }},
 				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: func(t *Trial) {
+					t.Bystander(dir)
 					t.staysGone(func(_ driver.Session, n driver.Node) { t.removeNode(n) })
 				}},
-				{Name: "Update overtaken by Delete", Needs: NeedLink | NeedHold, Check: updateAfterDelete},
-			},
+				{Name: "directory removed", Needs: NeedRemoveDir, Check: func(t *Trial) {
+					t.staysGone(func(_ driver.Session, n driver.Node) { t.removeDir(n.Dir) })
+				}},
+			}, andCtxAlive(
+				Case{Name: "Update overtaken by Delete", Needs: NeedLink | NeedHold, Check: updateAfterDelete},
+			)...),
 		},
 		{
 			ID:   "U5",
 			Text: "An Update that was given up does not undo a later one.",
-			Cases: []Case{
+			Cases: append([]Case{
 				{Name: "request late", Needs: NeedLink, Check: updatesRace},
-				{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: updateOvertaken},
-				{Name: "several overtaken", Needs: NeedLink | NeedHold, Check: updatesOvertaken},
 				{Name: "overtaken by the same again", Needs: NeedLink | NeedHold, Check: updateOvertakenBySame},
-			},
+			}, andCtxAlive(
+				Case{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: updateOvertaken},
+				Case{Name: "several overtaken", Needs: NeedLink | NeedHold, Check: updatesOvertaken},
+			)...),
 		},
 	}
 }
@@ -93,10 +102,34 @@ func updatesData(t *Trial) {
 			}
 		}
 	}
-	t.Eventually(t.patience(), t.is(before, ""))
-	t.Eventually(t.patience(), t.is(after, ""))
+	t.Eventually(t.patience(), t.is(before, string(before.Data)))
+	t.Eventually(t.patience(), t.is(after, string(after.Data)))
 	if m, err := b.Update(t.ctx, n, []byte("by the first Node")); err != nil || !m.Same(n) {
 		t.Fatalf("Update with the Node that Create returned gave %s and %s; want the node and nil", show(m), errorOf(err))
+	}
+}
+
+// updatesListed updates and deletes nodes as lists show them, also by a list from before an
+// update.
+func updatesListed(t *Trial) {
+	c := t.Open()
+	s := t.SessionOn(c)
+	t.Bystander(dir)
+	sources := t.sources(c, s)
+	for i, last := range sources {
+		made := t.Create(s, dir, fmt.Sprint(i))
+		listed := t.asListed(last, made)
+		for _, source := range sources {
+			n := t.asListed(source, made)
+			data := "by " + source.call
+			if m, err := s.Update(t.ctx, n, []byte(data)); err != nil || !m.Same(made) || m.Seq != made.Seq || string(m.Data) != data {
+				t.Fatalf("Update of %s, as it is in %s, with %q returned %s with %q and %s",
+					show(n), source.call, data, show(m), m.Data, errorOf(err))
+			}
+			t.Eventually(t.patience(), t.is(made, data))
+		}
+		t.Delete(s, listed)
+		t.Eventually(t.patience(), t.absent(made))
 	}
 }
 
@@ -176,9 +209,11 @@ func deletesTwice(t *Trial) {
 			t.Fatalf("Delete, call %d: %v", i+1, err)
 		}
 	}
-	t.Create(s, dir, "1")
-	if err := s.Delete(t.ctx, n); err != nil {
-		t.Fatalf("Delete of a node gone long ago: %v", err)
+	for _, dir := range []string{other, dir} {
+		t.Create(s, dir, "1")
+		if err := s.Delete(t.ctx, n); err != nil {
+			t.Fatalf("Delete of a node gone long ago: %v", err)
+		}
 	}
 }
 
@@ -215,9 +250,9 @@ func deletesAfterLostReply(t *Trial) {
 // staysGone makes a node go and tries to change it.
 func (t *Trial) staysGone(remove func(driver.Session, driver.Node)) {
 	s := t.Session()
-	t.Bystander(dir)
 	n := t.Create(s, dir, "0", []byte("old")...)
 	remove(s, n)
+	t.Create(s, other, "0") // which may take the place that the directory had
 	t.Eventually(t.patience(), t.absent(n))
 	if m, err := s.Update(t.ctx, n, []byte("new")); !errors.Is(err, driver.ErrGone) {
 		t.Fatalf("Update of %s, which is gone, returned %s and %s; want ErrGone", show(n), show(m), errorOf(err))
@@ -237,67 +272,4 @@ func updateAfterDelete(t *Trial) {
 	t.Delete(s, n)
 	release()
 	t.settles(t.none(s, dir, "0"))
-}
-
-// giveUpUpdate makes an Update that is to be swallowed by a fault.
-func (t *Trial) giveUpUpdate(s driver.Session, n driver.Node, data string) {
-	_ = t.briefly(func(ctx context.Context) error { _, err := s.Update(ctx, n, []byte(data)); return err })
-}
-
-// updatesRace delivers the request of an Update that was given up together with
-// that of the next one.
-func updatesRace(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	n := t.Create(s, dir, "0")
-	for i := range 3 {
-		last := fmt.Sprint("new ", i)
-		l.Freeze(netfault.Up)
-		t.giveUpUpdate(s, n, fmt.Sprint("given up ", i))
-		t.heal(l)
-		t.Update(s, n, []byte(last)...)
-		t.settles(t.is(n, last))
-	}
-}
-
-// updateOvertaken lets an Update land when the next one was acknowledged.
-func updateOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	n := t.Create(s, dir, "0")
-	release := t.hold(l)
-	t.giveUpUpdate(s, n, "given up")
-	t.Update(s, n, []byte("new")...)
-	release()
-	t.settles(t.is(n, "new"))
-}
-
-// updatesOvertaken gives up two Updates before one is acknowledged, and in
-// between updates another node. Then they land, the later one first.
-func updatesOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	n, m := t.Create(s, dir, "0"), t.Create(s, dir, "1")
-	releaseFirst := t.hold(l)
-	t.giveUpUpdate(s, n, "given up first")
-	releaseSecond := t.hold(l)
-	t.giveUpUpdate(s, n, "given up second")
-	t.Update(s, m, []byte("new")...)
-	t.Update(s, n, []byte("new")...)
-	releaseSecond()
-	releaseFirst()
-	t.settles(func() error { return errors.Join(t.is(n, "new")(), t.is(m, "new")()) })
-}
-
-// updateOvertakenBySame gives up an Update and has the data of before written again.
-// A store may not count that as a change.
-func updateOvertakenBySame(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
-	n := t.Update(s, t.Create(s, dir, "0"), []byte("kept")...)
-	release := t.hold(l)
-	t.giveUpUpdate(s, n, "given up")
-	t.Update(s, n, []byte("kept")...)
-	release()
-	t.settles(t.is(n, "kept"))
 }

@@ -17,6 +17,8 @@ func waitRules() []Rule {
 			Cases: []Case{
 				{Name: "deleted", Check: waitsForDelete},
 				{Name: "deleted at the same time", Check: waitsWhileDeleted},
+				{Name: "deleted while it begins over a slow link", Needs: NeedLink, Check: waitsAsItBegins},
+				{Name: "a node as it is listed", Check: nilForListed},
 				{Name: "session closed", Check: func(t *Trial) { waitsForEnd(t, func(s driver.Session) { _ = s.Close(t.ctx) }) }},
 				{Name: "session ended by the store", Needs: NeedExpire, Check: func(t *Trial) { waitsForEnd(t, t.expire) }},
 				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: waitsForRemoval},
@@ -30,8 +32,11 @@ func waitRules() []Rule {
 			Text: "WaitDelete returns nil for nothing else: no update, no other node, no broken watch.",
 			Cases: []Case{
 				{Name: "other changes", Check: waitsThroughChanges},
+				{Name: "data of all sizes", Check: waitsForSizes},
+				{Name: "a node as it is listed", Check: notNilForListed},
 				{Name: "just made", Needs: NeedLink, Check: waitsForTheNew},
 				{Name: "ctx ended", Check: givesUp},
+				{Name: "session ended by the store", Needs: NeedExpire, Check: waitsWhenEnded},
 				{Name: "connections reset", Needs: NeedLink, Check: waitsThroughResets},
 				{Name: "link frozen", Needs: NeedLink, Check: waitsThroughFreezes},
 			},
@@ -41,7 +46,13 @@ func waitRules() []Rule {
 			Text: "A later node of the same name is not the node waited for.",
 			Cases: []Case{
 				{Name: "made before the wait", Check: namesakeBefore},
-				{Name: "made during the wait", Check: namesakeDuring},
+				{Name: "made during the wait", Check: func(t *Trial) { namesakeDuring(t, t.Delete) }},
+				{Name: "made during the wait, after an operator removed it", Needs: NeedRemoveNode, Check: func(t *Trial) {
+					namesakeDuring(t, func(_ driver.Session, n driver.Node) { t.removeNode(n) })
+				}},
+				{Name: "made during the wait, after the directory was removed", Needs: NeedRemoveDir, Check: func(t *Trial) {
+					namesakeDuring(t, func(_ driver.Session, n driver.Node) { t.removeDir(n.Dir) })
+				}},
 				{Name: "made while the link is frozen", Needs: NeedLink, Check: namesakeUnseen},
 			},
 		},
@@ -55,12 +66,12 @@ type waiting struct {
 	cancel context.CancelFunc
 }
 
-// startWait starts a WaitDelete.
+// startWait starts a WaitDelete. One goroutine at a time calls it.
 func (t *Trial) startWait(s driver.Session, n driver.Node) *waiting {
 	ctx, cancel := context.WithCancel(t.ctx)
 	t.Cleanup(cancel)
-	w := &waiting{cancel: cancel}
-	w.done = t.Go(func() { w.err = s.WaitDelete(ctx, n) })
+	w, wait := &waiting{cancel: cancel}, t.waitFor(s, n)
+	w.done = t.Go(func() { w.err = wait(ctx) })
 	return w
 }
 
@@ -117,6 +128,69 @@ func waitsWhileDeleted(t *Trial) {
 	}
 }
 
+// waitsAsItBegins deletes nodes at any moment of the first round trips of a wait, or of
+// those after another change, over a link on which these take their time. Who looks at
+// the node first and sets the watch then would miss what happens in between.
+func waitsAsItBegins(t *Trial) {
+	c, l := t.OpenLink()
+	waiter, owner := t.SessionOn(c), t.Session()
+	delay := t.h.TTL / 128
+	l.Delay(netfault.Both, delay)
+	var rounds []<-chan struct{}
+	for i := range 20 {
+		n := t.Create(owner, fmt.Sprint(dir, i), "0") // in a directory that nobody follows yet
+		w := t.startWait(waiter, n)
+		rounds = append(rounds, t.Go(func() {
+			if i%2 == 0 {
+				t.sleep(6 * delay)
+				t.Update(owner, n, []byte("new")...)
+			}
+			t.sleep(time.Duration(i/2) * delay / 2)
+			t.Delete(owner, n)
+			t.returnsNil(w, n, "its deletion while the watch was set")
+		}))
+	}
+	t.join("waits over a slow link", rounds...)
+}
+
+// waitsAsListed waits for nodes as each call of the waiter and its connection lists them,
+// and looks at each wait before the node is deleted and after.
+func waitsAsListed(t *Trial, before, after func(w *waiting, n driver.Node, how string)) {
+	c := t.Open()
+	waiter, owner := t.SessionOn(c), t.Session()
+	t.Bystander(dir)
+	for _, source := range t.sources(c, waiter) {
+		for i := range 2 {
+			made := t.Create(owner, dir, "0")
+			if i > 0 {
+				t.Update(owner, made, []byte("new")...)
+			}
+			n, how := t.asListed(source, made), "it was given as it is in "+source.call
+			w := t.wait(waiter, n)
+			t.probe(waiter, owner, "probe")
+			before(w, n, how)
+			t.Delete(owner, made)
+			after(w, n, how)
+		}
+	}
+}
+
+// nilForListed is for W1: whether a wait ends too early is for W2.
+func nilForListed(t *Trial) {
+	waitsAsListed(t, func(w *waiting, n driver.Node, how string) {
+		if ended(w.done) {
+			t.NotVerified("WaitDelete of %s returned before its deletion, which W2 is about; %s", show(n), how)
+		}
+	}, func(w *waiting, n driver.Node, how string) { t.returnsNil(w, n, "its deletion; "+how) })
+}
+
+// notNilForListed is for W2.
+func notNilForListed(t *Trial) {
+	waitsAsListed(t,
+		func(w *waiting, n driver.Node, how string) { t.blocked(w, n, how) },
+		func(w *waiting, _ driver.Node, _ string) { w.cancel() })
+}
+
 func waitsForEnd(t *Trial, end func(driver.Session)) {
 	owner, waiter := t.Session(), t.Session()
 	n := t.Create(owner, dir, "0")
@@ -148,7 +222,8 @@ func waitsForGone(t *Trial) {
 	owner, waiter := t.Session(), t.Session()
 	n := t.Create(owner, dir, "0")
 	t.Delete(owner, n)
-	for range 3 { // now the directory is empty, later it is not, and n's revision gets old
+	t.Create(owner, other, "0") // which may take the place that the directory had
+	for range 3 {               // now the directory is empty, later it is not, and n's revision gets old
 		t.isPrompt("WaitDelete of a node that was gone before", func() time.Duration {
 			return t.timed(func() { t.returnsNil(t.startWait(waiter, n), n, "it was gone before the wait") })
 		})
@@ -165,7 +240,7 @@ func waitsForMany(t *Trial) {
 	owner, waiter := t.Session(), t.Session()
 	nodes := make([]driver.Node, dirs*each)
 	t.crowd(len(nodes), func(i int) {
-		nodes[i] = t.Create(owner, fmt.Sprint(dir, i%dirs), fmt.Sprint(i/dirs))
+		nodes[i] = t.Create(owner, fmt.Sprint(dir, i%dirs), fmt.Sprint(i/dirs), byte(i))
 	})
 	var waits []*waiting
 	for _, n := range nodes {
@@ -181,163 +256,5 @@ func waitsForMany(t *Trial) {
 	t.crowd(last, func(i int) { t.Delete(owner, nodes[i]) })
 	for i, w := range waits {
 		t.returnsNil(w, nodes[i], "it was deleted, as were all of many that were waited for")
-	}
-}
-
-// blocked wants the wait for n, which the third client still sees, not to have
-// returned nil, and reports whether it still waits.
-func (t *Trial) blocked(w *waiting, n driver.Node, after string) bool {
-	if _, ok := find(t.Nodes(n.Dir), n); !ok {
-		return false // nothing can be said
-	}
-	if !ended(w.done) {
-		return true
-	}
-	if w.err == nil {
-		t.Fatalf("WaitDelete of %s returned nil after %s, and a third client still sees the node", show(n), after)
-	}
-	return false
-}
-
-func waitsThroughChanges(t *Trial) {
-	owner, waiter, third := t.Session(), t.Session(), t.Session()
-	ahead := t.Create(third, dir, "ahead")
-	n := t.Create(owner, dir, "0")
-	t.Sees(n)
-	w := t.wait(waiter, n)
-	for i, change := range []struct {
-		name string
-		make func()
-	}{
-		{"nothing", func() {}},
-		{"an update", func() { t.Update(owner, n, []byte("new")...) }},
-		{"a second update", func() { t.Update(owner, n) }},
-		{"a node joined the line", func() { t.Create(third, dir, "1") }},
-		{"the head of the line left it", func() { t.Delete(third, ahead) }},
-		{"another session's node of that id came and went", func() { t.Delete(third, t.Create(third, dir, "0")) }},
-		{"a node of that name in another directory came and went", func() { t.Delete(owner, t.Create(owner, other, "0")) }},
-		{"a session in the line was closed", func() { _ = third.Close(t.ctx) }},
-	} {
-		change.make()
-		t.probe(waiter, owner, fmt.Sprint("probe", i))
-		t.blocked(w, n, change.name)
-	}
-}
-
-func waitsThroughResets(t *Trial) {
-	c, l := t.OpenLink()
-	waiter, owner := t.SessionOn(c), t.Session()
-	n := t.Create(owner, dir, "0")
-	t.Sees(n)
-	for i := range 5 {
-		w := t.wait(waiter, n)
-		if i%2 == 0 {
-			l.DropConnections()
-		} else {
-			l.Cut()
-			t.sleep(t.h.TTL / 16)
-			t.heal(l)
-		}
-		t.Throughout(t.h.TTL/8, func() error { t.blocked(w, n, "the connection was reset"); return nil })
-		w.cancel()
-	}
-}
-
-func waitsThroughFreezes(t *Trial) {
-	c, l := t.OpenLink()
-	waiter, owner := t.SessionOn(c), t.Session()
-	n := t.Create(owner, dir, "0")
-	t.Sees(n)
-	w := t.wait(waiter, n)
-	for _, d := range directions {
-		l.Freeze(d)
-		t.Throughout(t.h.TTL/4, func() error { t.blocked(w, n, "the link was frozen"); return nil })
-		t.heal(l)
-		t.Throughout(t.h.TTL/4, func() error { t.blocked(w, n, "the link was healed"); return nil })
-	}
-}
-
-// waitsForTheNew waits for nodes that were made a moment before, while another wait has
-// the driver follow the directory already, by a link on which news takes its time: what
-// is not heard of yet is not gone.
-func waitsForTheNew(t *Trial) {
-	c, l := t.OpenLink()
-	waiter, owner := t.SessionOn(c), t.Session()
-	t.wait(waiter, t.Bystander(dir))
-	l.Delay(netfault.Down, t.h.TTL/32)
-	for i := range 8 {
-		n := t.Create(owner, dir, fmt.Sprint(i))
-		w := t.startWait(waiter, n)
-		t.Throughout(t.h.TTL/16, func() error { t.blocked(w, n, "it was made"); return nil })
-		t.Delete(owner, n)
-		if !ended(w.done) || w.err == nil {
-			t.returnsNil(w, n, "its deletion")
-		}
-	}
-}
-
-// givesUp wants a wait that its caller gave up not to pass for a deletion.
-func givesUp(t *Trial) {
-	owner, waiter := t.Session(), t.Session()
-	n := t.Create(owner, dir, "0")
-	t.Sees(n)
-	for _, e := range endings {
-		ctx, cancel := e.make(t.ctx, t.h.TTL/8)
-		w := &waiting{cancel: cancel}
-		w.done = t.Go(func() { w.err = waiter.WaitDelete(ctx, n) })
-		t.within(t.patience(), w.done) // B1
-		t.blocked(w, n, "its ctx was "+e.name)
-		cancel()
-	}
-}
-
-func namesakeBefore(t *Trial) {
-	owner, waiter := t.Session(), t.Session()
-	t.Bystander(dir)
-	n := t.Create(owner, dir, "0")
-	t.Delete(owner, n)
-	later := t.Create(owner, dir, "0")
-	t.returnsNil(t.wait(waiter, n), n, "it was gone and a later node had its slot")
-
-	// And the deletion of the earlier is no news of the later.
-	w := t.wait(waiter, later)
-	t.probe(waiter, owner, "0")
-	t.blocked(w, later, "an earlier node of its name had been deleted")
-}
-
-func namesakeDuring(t *Trial) {
-	owner, waiter := t.Session(), t.Session()
-	t.Bystander(dir)
-	n := t.Create(owner, dir, "0")
-	for range 10 {
-		w := t.wait(waiter, n)
-		t.Delete(owner, n)
-		later := t.Create(owner, dir, "0")
-		t.returnsNil(w, n, "it was deleted and another took its slot")
-		n = later
-	}
-}
-
-// namesakeUnseen deletes and makes anew while the waiter cannot hear of it.
-func namesakeUnseen(t *Trial) {
-	c, l := t.OpenLink()
-	waiter, owner := t.SessionOn(c), t.Session()
-	t.Bystander(dir)
-	n := t.Create(owner, dir, "0")
-	w := t.wait(waiter, n)
-	l.Freeze(netfault.Both)
-	t.Delete(owner, n)
-	later := t.Create(owner, dir, "0")
-	t.heal(l)
-	if !t.within(t.patience(), w.done) {
-		t.Delete(owner, later)
-		if t.within(t.patience(), w.done) {
-			t.Fatalf("WaitDelete of %s returned only when %s, which had taken its slot, was deleted too", show(n), show(later))
-		}
-		t.NotVerified("the wait hangs, which W5 is about")
-	}
-	t.mustLive(waiter)
-	if w.err != nil && !driver.Transient(w.err) {
-		t.Fatalf("WaitDelete of %s returned %q after it was deleted and another took its slot; want nil", show(n), w.err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -16,6 +17,7 @@ func watchRules() []Rule {
 			Cases: []Case{
 				{Name: "at once", Check: watchesAtOnce},
 				{Name: "acknowledged before", Check: watchesAcknowledged},
+				{Name: "changed while it begins over a slow link", Needs: NeedLink, Check: watchesAsItBegins},
 				{Name: "absent directory", Check: watchesAbsent},
 				{Name: "every change", Check: watchesChanges},
 				{Name: "in quick succession", Check: watchesQuickly},
@@ -110,6 +112,33 @@ func watchesAcknowledged(t *Trial) {
 		v.delete(writer, n)
 		begin()
 	}
+}
+
+// watchesAsItBegins changes directories at any moment of the first round trips of a watch,
+// and of those after a change, over a link on which these take their time. Who lists first
+// and sets the watch then would miss what happens in between.
+func watchesAsItBegins(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.Session()
+	delay := t.h.TTL / 128
+	l.Delay(netfault.Both, delay)
+	var rounds []<-chan struct{}
+	for i := range 10 {
+		dir := fmt.Sprint(dir, i) // that nobody follows yet
+		rounds = append(rounds, t.Go(func() {
+			o := t.observe(t.ctx, c, dir)
+			t.sleep(time.Duration(i) * delay / 2)
+			v := t.view(t.Create(s, dir, "0"))
+			v.shows(o, "a node was created while it began")
+			m := t.Create(s, dir, "1")
+			t.sleep(time.Duration(i) * delay / 2)
+			v.update(s, v.stand[0], []byte("new")...)
+			v.delete(s, m)
+			v.shows(o, "one change after another")
+			o.cancel()
+		}))
+	}
+	t.join("watches over a slow link", rounds...)
 }
 
 func watchesAbsent(t *Trial) {

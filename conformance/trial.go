@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,13 @@ type Trial struct {
 	pulse     *pulse
 	seed      uint64
 	exact     bool
-	count     int // Options.Programs
+	count     int     // Options.Programs
+	with      variant // set before the check begins, as ctxAlive
+	ctxAlive  bool    // calls whose request or reply does not arrive are ended by the driver
+
+	given      atomic.Int64 // nodes with data of the trial's choice
+	turns      atomic.Int64 // of the ways to wait by WaitAny
+	companions companions
 
 	mu       sync.Mutex
 	status   Status
@@ -69,7 +76,7 @@ func (t *Trial) NotVerified(format string, args ...any) {
 // optional that the driver does not have. The trial passes, with that note.
 func (t *Trial) NotOffered(what string) {
 	t.mu.Lock()
-	t.nothing = !t.decided
+	t.nothing = t.nothing || !t.decided
 	t.mu.Unlock()
 	t.decide(Passed, "nothing to check: the driver does not offer "+what)
 	t.cancel()
@@ -79,6 +86,9 @@ func (t *Trial) NotOffered(what string) {
 func (t *Trial) decide(s Status, detail string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if s == Failed && t.with.call != "" {
+		detail = "with " + t.with.call + ": " + detail
+	}
 	if !t.decided {
 		t.status, t.detail, t.decided = s, detail, true
 	}

@@ -117,12 +117,7 @@ func leaveToTTL(s *session) {
 		context.AfterFunc(s.ctx, func() { timer.Stop() })
 		return nil
 	}
-	s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-		if err := e.err(); err != nil {
-			return driver.Node{}, err
-		}
-		return s.Session.Create(ctx, dir, id, data)
-	}
+	s.endCalls()
 	until := func(ctx context.Context, wait func(context.Context) error) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -102,6 +103,7 @@ func createSabotages() []Sabotage {
 					if err != nil && !errors.Is(err, driver.ErrUnavailable) {
 						retry.Store(dir+"/"+id, true)
 					}
+					n.ID = id
 					return n, err
 				}
 				s.abandon = func(ctx context.Context, dir, id string) error {
@@ -113,6 +115,106 @@ func createSabotages() []Sabotage {
 						retry.Delete(dir + "/" + id)
 					}
 					return err
+				}
+			}),
+		},
+		{
+			Name: "last-in-line", Breaks: "C2",
+			Doc: "After a lost reply Create makes the node again, or finds it, and answers with the last of the line.",
+			Apply: eachSession(func(s *session) {
+				var retry sync.Map // slots of which a Create failed
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					_, again := retry.LoadAndDelete(dir + "/" + id)
+					switch {
+					case errors.Is(err, driver.ErrUncertain):
+						retry.Store(dir+"/"+id, true)
+					case err == nil && again:
+						if line, _ := s.Session.List(ctx, dir); len(line) > 0 {
+							last := line[len(line)-1]
+							last.ID = id
+							return last, nil
+						}
+					}
+					return n, err
+				}
+			}),
+		},
+		{
+			Name: "sure-while-its-ctx-lives", Breaks: "C2",
+			Doc: "A Create that the driver has given up itself, while its ctx lived, is not taken for one that may land later.",
+			Apply: eachSession(func(s *session) {
+				var mu sync.Mutex
+				abandoned := make(map[string]int) // how often, by slot
+				count := func(dir, id string, more int) int {
+					mu.Lock()
+					defer mu.Unlock()
+					abandoned[dir+"/"+id] += more
+					return abandoned[dir+"/"+id]
+				}
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					start, before := time.Now(), count(dir, id, 0)
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if s.unanswered(ctx, start, err) {
+						s.later(func() {
+							if count(dir, id, 0) == before {
+								_, _ = s.Session.Create(s.ctx, dir, id, data)
+							}
+						})
+					}
+					return n, err
+				}
+				s.abandon = func(ctx context.Context, dir, id string) error {
+					count(dir, id, 1)
+					return s.Session.Abandon(ctx, dir, id)
+				}
+			}),
+		},
+		{
+			Name: "one-create-remembered", Breaks: "C2",
+			Doc: "Of the Creates that were given up only the last is fenced off; that of another slot comes through after its node was deleted.",
+			Apply: eachSession(func(s *session) {
+				var mu sync.Mutex
+				last, forgotten := "", make(map[string]bool) // slots
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					mu.Lock()
+					defer mu.Unlock()
+					if slot := dir + "/" + id; ctxEnded(err) && slot != last {
+						forgotten[last] = last != ""
+						last = slot
+					}
+					return n, err
+				}
+				s.remove = func(ctx context.Context, n driver.Node) error {
+					err := s.Session.Delete(ctx, n)
+					mu.Lock()
+					defer mu.Unlock()
+					if slot := n.Dir + "/" + n.ID; err == nil && forgotten[slot] {
+						delete(forgotten, slot)
+						s.later(func() { _, _ = s.Session.Create(s.ctx, n.Dir, n.ID, nil) })
+					}
+					return err
+				}
+			}),
+		},
+		{
+			Name: "deadlock-after-a-reset", Breaks: "C2",
+			Doc: "Of several Creates of a session that meet a reset, each waits for a lock that another one has, until they are given up. " +
+				"(A fence's row and a directory's lock, taken in either order.)",
+			Apply: eachSession(func(s *session) {
+				var creating, stuck atomic.Int64
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					reset := s.conn.resets.next()
+					creating.Add(1)
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if several := creating.Add(-1) > 2; several && over(reset) {
+						stuck.Add(1)
+					}
+					if err != nil && stuck.Load() > 2 {
+						return n, s.until(ctx)
+					}
+					return n, err
 				}
 			}),
 		},

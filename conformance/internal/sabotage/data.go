@@ -44,6 +44,49 @@ func dataSabotages() []Sabotage {
 			Doc:   "The node shares the caller's slice. (What stores inside the process do.)",
 			Apply: shareData,
 		},
+		{
+			Name: "data-not-copied-for-the-answer", Breaks: "C8",
+			Doc: "The node that Update returns has the caller's slice.",
+			Apply: eachSession(func(s *session) {
+				s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+					m, err := s.Session.Update(ctx, n, data)
+					if len(data) > 3 {
+						m.Data = data
+					}
+					return m, err
+				}
+			}),
+		},
+		{
+			Name: "buffer-used-again", Breaks: "C8",
+			Doc: "The data that Update returns is in a buffer that the next Update writes to.",
+			Apply: eachSession(func(s *session) {
+				var mu sync.Mutex
+				buffer := make([]byte, driver.MaxData)
+				s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+					m, err := s.Session.Update(ctx, n, data)
+					mu.Lock()
+					defer mu.Unlock()
+					m.Data = buffer[:copy(buffer, m.Data)]
+					return m, err
+				}
+			}),
+		},
+		{
+			Name: "list-used-again", Breaks: "C8",
+			Doc: "A list is in an array that the next list writes to.",
+			Apply: eachSession(func(s *session) {
+				var mu sync.Mutex
+				lists := make(map[string][]driver.Node) // by directory
+				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					nodes, err := s.Session.List(ctx, dir)
+					mu.Lock()
+					defer mu.Unlock()
+					lists[dir] = append(lists[dir][:0], nodes...)
+					return lists[dir], err
+				}
+			}),
+		},
 	}
 }
 

@@ -56,8 +56,11 @@ func (s *session) endCalls() {
 		return s.Session.Create(ctx, dir, id, data)
 	}
 	s.createList = func(ctx context.Context, dir, id string, data []byte) (n driver.Node, nodes []driver.Node, err error) {
+		if err := s.Err(); err != nil {
+			return n, nil, err
+		}
 		defer ended(&err)
-		return s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+		return optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
 	}
 	s.abandon = func(ctx context.Context, dir, id string) (err error) {
 		defer ended(&err)
@@ -69,7 +72,7 @@ func (s *session) endCalls() {
 	}
 	s.first = func(ctx context.Context, n driver.Node) (first bool, err error) {
 		defer ended(&err)
-		return s.Session.(driver.FirstTeller).First(ctx, n)
+		return optional[driver.FirstTeller](s.Session).First(ctx, n)
 	}
 	s.update = func(ctx context.Context, n driver.Node, data []byte) (m driver.Node, err error) {
 		defer ended(&err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -33,6 +34,36 @@ func createListSabotages() []Sabotage {
 				nodes = slices.Clone(nodes)
 				slices.Reverse(nodes)
 				return nodes
+			}),
+		},
+		{
+			Name: "doubts-apart", Breaks: "F1",
+			Doc: "CreateList does not find the node of a Create whose reply was lost, and makes another.",
+			Apply: eachSession(func(s *session) {
+				lost := doubtsOfCreate(s)
+				s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+					n, nodes, err := optional[driver.CreateLister](s.Session).CreateList(ctx, dir, lost(dir, id), data)
+					n.ID = id
+					return n, nodes, err
+				}
+			}),
+		},
+		{
+			Name: "listed-after-the-removal", Breaks: "F1",
+			Doc: "CreateList lists in a second request, and does not mind when the node is gone by then.",
+			Apply: eachSession(func(s *session) {
+				s.createList = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if err != nil {
+						return n, nil, err
+					}
+					pass(s, time.Millisecond)
+					nodes, err := s.Session.List(ctx, dir)
+					if err == nil && !same(nodes, n) {
+						return n, nodes, nil
+					}
+					return optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
+				}
 			}),
 		},
 	}
@@ -78,6 +109,18 @@ func waitAnySabotages() []Sabotage {
 						}
 					}
 					return i, nil
+				}
+			}),
+		},
+		{
+			Name: "waits-for-nobody", Breaks: "F2",
+			Doc: "WaitAny of no nodes waits until it is given up.",
+			Apply: eachSession(func(s *session) {
+				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+					if len(nodes) == 0 {
+						return 0, s.until(ctx)
+					}
+					return optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
 				}
 			}),
 		},
@@ -187,4 +230,23 @@ func relistCreated(change func(n driver.Node, nodes []driver.Node) []driver.Node
 			return n, nodes, err
 		}
 	})
+}
+
+// doubtsOfCreate returns a function that gives the id of a slot, and another one if the
+// reply to a Create of it was lost since that was asked last.
+func doubtsOfCreate(s *session) func(dir, id string) string {
+	var lost sync.Map // slots
+	s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+		n, err := s.Session.Create(ctx, dir, id, data)
+		if errors.Is(err, driver.ErrUncertain) {
+			lost.Store(dir+"/"+id, true)
+		}
+		return n, err
+	}
+	return func(dir, id string) string {
+		if _, ok := lost.LoadAndDelete(dir + "/" + id); ok {
+			return id + "x"
+		}
+		return id
+	}
 }

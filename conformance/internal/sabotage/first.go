@@ -2,6 +2,8 @@ package sabotage
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -72,6 +74,11 @@ func firstSabotages() []Sabotage {
 			}(),
 		},
 		{
+			Name: "first-of-those-it-saw", Breaks: "F5",
+			Doc:   "First asks for those that were in a list before the node was made, and not for who came in between.",
+			Apply: firstOfThoseItSaw,
+		},
+		{
 			Name: "never-first", Breaks: "F5",
 			Doc: "First is never sure.",
 			Apply: withFirst(func(_ context.Context, s driver.Session, _ driver.Node) (bool, error) {
@@ -79,4 +86,35 @@ func firstSabotages() []Sabotage {
 			}),
 		},
 	}
+}
+
+// firstOfThoseItSaw has First ask for the nodes that the session listed before it made
+// its own.
+func firstOfThoseItSaw(h conformance.Harness) conformance.Harness {
+	return onConn(h, func(c *conn) {
+		c.extra = driver.CapFirst
+		c.sessions(func(s *session) {
+			var saw sync.Map // lists, by node
+			name := func(n driver.Node) string { return fmt.Sprint(n.Key, " ", n.Token) }
+			s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+				line, listing := s.Session.List(ctx, dir)
+				n, err := s.Session.Create(ctx, dir, id, data)
+				if err == nil && listing == nil && !same(line, n) {
+					saw.Store(name(n), line)
+				}
+				return n, err
+			}
+			s.first = func(ctx context.Context, n driver.Node) (bool, error) {
+				now, err := s.Session.List(ctx, n.Dir)
+				if err != nil || !same(now, n) {
+					return false, err
+				}
+				then, ok := saw.Load(name(n))
+				if !ok {
+					return now[0].Same(n), nil
+				}
+				return !slices.ContainsFunc(then.([]driver.Node), func(m driver.Node) bool { return same(now, m) }), nil
+			}
+		})
+	})
 }

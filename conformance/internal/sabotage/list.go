@@ -43,6 +43,13 @@ func listSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "large-left-out", Breaks: "L1",
+			Doc: "A node with more than a kilobyte of data is not listed.",
+			Apply: relist(func(_ string, nodes []driver.Node) []driver.Node {
+				return slices.DeleteFunc(slices.Clone(nodes), func(n driver.Node) bool { return len(n.Data) > 1024 })
+			}),
+		},
+		{
 			Name: "listed-by-prefix", Breaks: "L1",
 			Doc:   "The directory is a prefix without a separator, so that of \"a\" holds that of \"ab\".",
 			Apply: listPrefix,
@@ -64,6 +71,11 @@ func listSabotages() []Sabotage {
 			Name: "foreign-keys-panic", Breaks: "L2",
 			Doc:   "A name that is shorter than those of nodes panics. (zk.CreateProtectedEphemeralSequential: a sibling named _c_x.)",
 			Apply: withForeign(func([]driver.Node) []driver.Node { panic("slice bounds out of range [-2:]") }),
+		},
+		{
+			Name: "foreign-keys-removed", Breaks: "L2",
+			Doc:   "A directory is removed with its last node, and what else is in it goes with it.",
+			Apply: removeForeign,
 		},
 		{
 			Name: "stale-session-list", Breaks: "L3",
@@ -131,6 +143,61 @@ func listSabotages() []Sabotage {
 				c.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
 					return old.list(ctx, dir, c.Conn.List)
 				}
+			}),
+		},
+		{
+			Name: "observer-of-a-session", Breaks: "L5",
+			Doc: "Conn.List gives what a session of the connection has listed a moment ago.",
+			Apply: eachConn(func(c *conn) {
+				old := newStale()
+				c.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					return old.recent(ctx, dir, c.Conn.List)
+				}
+				c.sessions(func(s *session) {
+					s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+						return old.renew(ctx, dir, s.Session.List)
+					}
+				})
+			}),
+		},
+		{
+			Name: "observer-of-a-wait", Breaks: "L5", Needs: driver.CapWatch,
+			Doc: "Conn.List gives what the waits of the connection know of the directory that they follow.",
+			Apply: eachConn(func(c *conn) {
+				p := newPictures(c)
+				c.list = p.list(c.Conn.List)
+				c.sessions(func(s *session) {
+					s.wait = func(ctx context.Context, n driver.Node) error {
+						defer p.follow(n.Dir)()
+						return s.Session.WaitDelete(ctx, n)
+					}
+				})
+			}),
+		},
+		{
+			Name: "observer-of-a-watch", Breaks: "L5", Needs: driver.CapWatch,
+			Doc: "Conn.List gives what a watch of the connection has shown last.",
+			Apply: eachConn(func(c *conn) {
+				p := newPictures(c)
+				c.list = p.list(c.Conn.List)
+				c.loops(func(w *loop, yield yielding) {
+					defer p.follow(w.dir)()
+					w.sound(yield)
+				})
+			}),
+		},
+		{
+			Name: "session-list-of-a-wait", Breaks: "L3", Needs: driver.CapWatch,
+			Doc: "Session.List gives what the session's waits know of the directory that they follow.",
+			Apply: eachConn(func(c *conn) {
+				p := newPictures(c)
+				c.sessions(func(s *session) {
+					s.list = p.list(s.Session.List)
+					s.wait = func(ctx context.Context, n driver.Node) error {
+						defer p.follow(n.Dir)()
+						return s.Session.WaitDelete(ctx, n)
+					}
+				})
 			}),
 		},
 	}
@@ -237,6 +304,26 @@ func withForeign(change func([]driver.Node) []driver.Node) func(conformance.Harn
 	}
 }
 
+// removeForeign removes directories in which foreign keys were planted when a session
+// deletes the last node.
+func removeForeign(h conformance.Harness) conformance.Harness {
+	planted := new(dirs)
+	plant := h.PlantForeign
+	h.PlantForeign = func(ctx context.Context, namespace, dir string) error {
+		planted.add(namespace, dir)
+		return plant(ctx, namespace, dir)
+	}
+	return onSession(h, func(s *session) {
+		s.remove = func(ctx context.Context, n driver.Node) error {
+			err := s.Session.Delete(ctx, n)
+			if nodes, listing := s.Session.List(ctx, n.Dir); listing == nil && len(nodes) == 0 && planted.has(s.conn.namespace, n.Dir) {
+				err = errors.Join(err, h.RemoveDir(ctx, s.conn.namespace, n.Dir))
+			}
+			return err
+		}
+	})
+}
+
 // missing does something else when a directory is listed in which there never
 // was a node.
 func missing(instead func(c *conn, dir string) error) func(conformance.Harness) conformance.Harness {
@@ -300,42 +387,4 @@ func showLate(h conformance.Harness) conformance.Harness {
 			return n, nil
 		}
 	})
-}
-
-// stale keeps lists for a while.
-type stale struct {
-	mu   sync.Mutex
-	kept map[string]snapshot
-}
-
-type snapshot struct {
-	nodes []driver.Node
-	at    time.Time
-}
-
-func newStale() *stale { return &stale{kept: make(map[string]snapshot)} }
-
-// list gives what the directory held a twentieth of a second ago, if it was
-// looked at then.
-func (st *stale) list(ctx context.Context, dir string, fresh listFunc) ([]driver.Node, error) {
-	st.mu.Lock()
-	old, ok := st.kept[dir]
-	st.mu.Unlock()
-	if ok && time.Since(old.at) < 50*time.Millisecond {
-		return old.nodes, nil
-	}
-	nodes, err := fresh(ctx, dir)
-	if err == nil {
-		st.mu.Lock()
-		st.kept[dir] = snapshot{nodes, time.Now()}
-		st.mu.Unlock()
-	}
-	return nodes, err
-}
-
-// forget has the next list be a fresh one.
-func (st *stale) forget(dir string) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	delete(st.kept, dir)
 }

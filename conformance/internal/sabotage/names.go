@@ -12,22 +12,20 @@ import (
 // names is a session that lists by name, which the reference driver's do not.
 type names struct {
 	driver.Session
-	lister driver.CreateLister
-	change func(nodes []driver.Node) []driver.Node // of what was listed
+	createNames func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error)
+	listNames   func(ctx context.Context, dir string) ([]driver.Node, error)
 }
 
 func (s names) Unwrap() any { return s.Session }
 
 // CreateNames implements driver.NameLister.
 func (s names) CreateNames(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	n, nodes, err := s.lister.CreateList(ctx, dir, id, data)
-	return n, s.change(nodes), err
+	return s.createNames(ctx, dir, id, data)
 }
 
 // ListNames implements driver.NameLister.
 func (s names) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
-	nodes, err := s.List(ctx, dir)
-	return s.change(nodes), err
+	return s.listNames(ctx, dir)
 }
 
 // Names gives the sessions of a harness's driver the optional interface
@@ -44,18 +42,37 @@ func withoutData(nodes []driver.Node) []driver.Node {
 
 // withNames is Names with what was listed changed.
 func withNames(change func([]driver.Node) []driver.Node) func(conformance.Harness) conformance.Harness {
-	return eachConn(func(c *conn) {
+	return func(h conformance.Harness) conformance.Harness {
+		return eachNames(h, func(s *session) names { return s.withNames(change) })
+	}
+}
+
+// eachNames has sessions list by name.
+func eachNames(h conformance.Harness, open func(*session) names) conformance.Harness {
+	return onConn(h, func(c *conn) {
 		c.extra = driver.CapListNames
 		c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 			sound, err := c.Conn.OpenSession(ctx, ttl)
 			if err != nil {
 				return nil, err
 			}
-			s := (&session{Session: sound, conn: c, ctx: ctx}).offered()
-			lister, _ := driver.As[driver.CreateLister](s)
-			return names{s, lister, change}, nil
+			return open(&session{Session: sound, conn: c, ctx: ctx}), nil
 		}
 	})
+}
+
+// withNames is a session that lists by name what change makes of a list.
+func (s *session) withNames(change func([]driver.Node) []driver.Node) names {
+	return names{s.offered(),
+		func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+			n, nodes, err := s.soundCreateList(ctx, dir, id, data)
+			return n, change(nodes), err
+		},
+		func(ctx context.Context, dir string) ([]driver.Node, error) {
+			nodes, err := s.List(ctx, dir)
+			return change(nodes), err
+		},
+	}
 }
 
 func namesSabotages() []Sabotage {
@@ -66,6 +83,23 @@ func namesSabotages() []Sabotage {
 			Apply: withNames(func(nodes []driver.Node) []driver.Node {
 				return slices.Clone(nodes[:max(0, len(nodes)-1)])
 			}),
+		},
+		{
+			Name: "names-doubted-apart", Breaks: "F4",
+			Doc: "CreateNames does not find the node of a Create whose reply was lost, and makes another.",
+			Apply: func(h conformance.Harness) conformance.Harness {
+				return eachNames(h, func(s *session) names {
+					named := s.withNames(withoutData)
+					lost := doubtsOfCreate(s)
+					create := named.createNames
+					named.createNames = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+						n, nodes, err := create(ctx, dir, lost(dir, id), data)
+						n.ID = id
+						return n, nodes, err
+					}
+					return named
+				})
+			},
 		},
 		{
 			Name: "names-in-no-order", Breaks: "F4",

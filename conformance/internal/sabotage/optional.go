@@ -27,6 +27,9 @@ func (c *conn) offered() driver.Conn {
 // watcher implements driver.Watcher.
 type watcher struct{ *conn }
 
+// Unwrap makes the connection reachable.
+func (c watcher) Unwrap() any { return c.conn }
+
 func (c watcher) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
 	if c.watch != nil {
 		return c.watch(ctx, dir)
@@ -67,7 +70,11 @@ func (o createLister) CreateList(ctx context.Context, dir, id string, data []byt
 	if o.s.createList != nil {
 		return o.s.createList(ctx, dir, id, data)
 	}
-	return optional[driver.CreateLister](o.s.Session).CreateList(ctx, dir, id, data)
+	return o.s.soundCreateList(ctx, dir, id, data)
+}
+
+func (s *session) soundCreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	return optional[driver.CreateLister](s.Session).CreateList(ctx, dir, id, data)
 }
 
 // anyWaiter implements driver.AnyWaiter.

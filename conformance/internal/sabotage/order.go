@@ -129,6 +129,7 @@ func slowThird(field func(*driver.Node) *uint64) func(conformance.Harness) confo
 // sortLists puts lists into the order that Seq has by now.
 func sortLists(h conformance.Harness) conformance.Harness {
 	h = relist(func(_ string, nodes []driver.Node) []driver.Node { return bySeq(nodes) })(h)
+	h = relistCreated(func(_ driver.Node, nodes []driver.Node) []driver.Node { return bySeq(nodes) })(h)
 	return eachState(func(*loop) func([]driver.Node) [][]driver.Node {
 		return func(nodes []driver.Node) [][]driver.Node { return [][]driver.Node{bySeq(nodes)} }
 	})(h)

@@ -21,6 +21,9 @@ type Sabotage struct {
 	Name string
 	// Breaks is the ID of the rule that must fail.
 	Breaks string
+	// Like is the rule of a plain call that is broken in the optional one: the cases
+	// that run that rule's checks again fail. It is empty if the fault is another.
+	Like string
 	// Needs is what the driver must offer, or there is nothing to break.
 	Needs driver.Caps
 	// Doc says what the driver does, and who did so.
@@ -47,12 +50,15 @@ func All() []Sabotage {
 		waitSabotages(),
 		waitLeftSabotages(),
 		updateSabotages(),
+		lateSabotages(),
+		unawareSabotages(),
 		errorSabotages(),
 		paceSabotages(),
 		needing(driver.CapCreateList, createListSabotages()),
 		needing(driver.CapWaitAny, waitAnySabotages()),
 		needing(driver.CapCreateList, namesSabotages()),
 		firstSabotages(),
+		optionalSabotages(),
 		needing(driver.CapWatch, slices.Concat(
 			watchSabotages(),
 			watchOrderSabotages(),

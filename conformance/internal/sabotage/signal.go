@@ -58,6 +58,9 @@ func same(nodes []driver.Node, n driver.Node) bool {
 	return false
 }
 
+// unchanged reports whether a node is the same and was not updated.
+func unchanged(a, b driver.Node) bool { return a.Same(b) && a.Version == b.Version }
+
 // named returns the node of a list that has the key.
 func named(nodes []driver.Node, key string) (driver.Node, bool) {
 	for _, m := range nodes {

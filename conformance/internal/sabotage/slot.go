@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -29,13 +30,63 @@ func slotSabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "late-abandon", Breaks: "C4",
-			Doc: "An Abandon that was given up comes through later and takes the new node. (etcd#22082: a stale retry deletes a newer acquisition.)",
+			Name: "abandons-namesakes", Breaks: "C4",
+			Doc: "Abandon goes by the id, in whatever directory.",
 			Apply: eachSession(func(s *session) {
+				var dirs sync.Map
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					dirs.Store(dir, true)
+					return s.Session.Create(ctx, dir, id, data)
+				}
+				s.abandon = func(ctx context.Context, dir, id string) error {
+					dirs.Range(func(other, _ any) bool {
+						if other != dir {
+							_ = removeSlot(ctx, s.Session, other.(string), id)
+						}
+						return true
+					})
+					return s.Session.Abandon(ctx, dir, id)
+				}
+			}),
+		},
+		{
+			Name: "abandon-misses-its-node", Breaks: "C4",
+			Doc: "Abandon fails if the node that it has made is not there any more.",
+			Apply: eachSession(func(s *session) {
+				var made sync.Map // nodes, by slot
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if err == nil {
+						made.Store(dir+"/"+id, n)
+					}
+					return n, err
+				}
+				s.abandon = func(ctx context.Context, dir, id string) error {
+					n, ok := made.LoadAndDelete(dir + "/" + id)
+					if nodes, err := s.Session.List(ctx, dir); ok && err == nil && !same(nodes, n.(driver.Node)) {
+						return &driver.Error{Op: "abandon", Key: dir, Kind: driver.ErrGone}
+					}
+					return s.Session.Abandon(ctx, dir, id)
+				}
+			}),
+		},
+		{
+			Name: "abandon-voids-all", Breaks: "C4",
+			Doc: "Abandon declares void what is on its way of other slots too, and their callers are told of it.",
+			Apply: eachSession(func(s *session) {
+				var abandons atomic.Int64
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					before := abandons.Load()
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if abandons.Load() != before {
+						return driver.Node{}, errors.New("the request was declared void")
+					}
+					return n, err
+				}
 				s.abandon = func(ctx context.Context, dir, id string) error {
 					err := s.Session.Abandon(ctx, dir, id)
-					if ctxEnded(err) {
-						s.later(func() { _ = removeSlot(s.ctx, s.Session, dir, id) })
+					if err == nil {
+						abandons.Add(1)
 					}
 					return err
 				}
@@ -74,6 +125,35 @@ func slotSabotages() []Sabotage {
 						place[dir+"/"+id] = n.Seq
 					}
 					return n, nil
+				}
+			}),
+		},
+		{
+			Name: "nodes-remembered", Breaks: "C5",
+			Doc: "Create returns the node that it has made as long as this session has not deleted it, also when somebody else has.",
+			Apply: eachSession(func(s *session) {
+				var made sync.Map // nodes, by slot
+				forget := func(dir, id string) { made.Delete(dir + "/" + id) }
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					if n, ok := made.Load(dir + "/" + id); ok && s.Session.Err() == nil && len(data) <= driver.MaxData {
+						nodes, err := s.Session.List(ctx, dir)
+						if err == nil && len(nodes) > 0 { // and so the directory is still there
+							return n.(driver.Node), nil
+						}
+					}
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if err == nil {
+						made.Store(dir+"/"+id, n)
+					}
+					return n, err
+				}
+				s.remove = func(ctx context.Context, n driver.Node) error {
+					forget(n.Dir, n.ID)
+					return s.Session.Delete(ctx, n)
+				}
+				s.abandon = func(ctx context.Context, dir, id string) error {
+					forget(dir, id)
+					return s.Session.Abandon(ctx, dir, id)
 				}
 			}),
 		},

@@ -3,11 +3,9 @@ package sabotage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -71,6 +69,61 @@ func waitSabotages() []Sabotage {
 						return s.Session.WaitDelete(ctx, n)
 					}
 				})
+			}),
+		},
+		{
+			Name: "looks-then-watches", Breaks: "W1",
+			Doc: "The wait lists first and sets its watch then: what is deleted in between is never told.",
+			Apply: eachSession(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					nodes, err := s.Session.List(ctx, n.Dir)
+					if err == nil && !same(nodes, n) {
+						return s.Session.WaitDelete(ctx, n)
+					}
+					if _, err := s.conn.Conn.List(ctx, "queue:nothing"); err != nil { // a round trip
+						return s.Session.WaitDelete(ctx, n)
+					}
+					if nodes, err = s.Session.List(ctx, n.Dir); err == nil && !same(nodes, n) {
+						return s.until(ctx)
+					}
+					return s.Session.WaitDelete(ctx, n)
+				}
+			}),
+		},
+		{
+			Name: "deaf-from-a-list", Breaks: "W1",
+			Doc: "Lists do not say as of when they are, and a wait for a node of one hears nothing.",
+			Apply: withoutVersions(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					if n.Version == 0 {
+						return s.until(ctx)
+					}
+					return s.Session.WaitDelete(ctx, n)
+				}
+			}),
+		},
+		{
+			Name: "gone-from-a-list", Breaks: "W2",
+			Doc: "Lists do not say as of when they are, and a wait for a node of one returns at once.",
+			Apply: withoutVersions(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					if n.Version == 0 && s.Session.Err() == nil {
+						return nil
+					}
+					return s.Session.WaitDelete(ctx, n)
+				}
+			}),
+		},
+		{
+			Name: "four-bytes-are-gone", Breaks: "W2",
+			Doc: "A wait for a node with more than three bytes of data returns at once.",
+			Apply: eachSession(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					if len(n.Data) > 3 && s.Session.Err() == nil {
+						return nil
+					}
+					return s.Session.WaitDelete(ctx, n)
+				}
 			}),
 		},
 		{
@@ -218,115 +271,4 @@ func waitSabotages() []Sabotage {
 			Apply: deafAfter(func(c *conn) <-chan struct{} { return c.silences.next() }),
 		},
 	}
-}
-
-// until waits for nothing until ctx or the session ends.
-func (s *session) until(ctx context.Context) error {
-	select { // if both have ended either is true
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.Session.Done():
-		return s.Session.Err()
-	}
-}
-
-// deafAfter makes the waits under way hang when the link breaks.
-func deafAfter(breaks func(*conn) <-chan struct{}) func(conformance.Harness) conformance.Harness {
-	return eachSession(func(s *session) {
-		s.wait = func(ctx context.Context, n driver.Node) error {
-			broken := breaks(s.conn)
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			done := make(chan error, 1)
-			go func() { done <- s.Session.WaitDelete(ctx, n) }() // ends with ctx
-			select {                                             // if both are ready the sabotage does its worst half of the time
-			case <-broken:
-				return s.until(ctx)
-			case err := <-done:
-				return err
-			}
-		}
-	})
-}
-
-// onlyDeletes hides from waits what was not deleted by a driver.
-func onlyDeletes(h conformance.Harness) conformance.Harness {
-	var deleted sync.Map // by key and token
-	name := func(n driver.Node) string { return fmt.Sprint(n.Key, " ", n.Token) }
-	return onSession(h, func(s *session) {
-		s.remove = func(ctx context.Context, n driver.Node) error {
-			deleted.Store(name(n), true)
-			return s.Session.Delete(ctx, n)
-		}
-		s.wait = func(ctx context.Context, n driver.Node) error {
-			err := s.Session.WaitDelete(ctx, n)
-			if _, ok := deleted.Load(name(n)); err == nil && !ok {
-				return s.until(ctx)
-			}
-			return err
-		}
-	})
-}
-
-// wakeOnUpdate ends waits when their node is updated.
-func wakeOnUpdate(h conformance.Harness) conformance.Harness {
-	var mu sync.Mutex
-	updates := make(map[string]*signal) // by key, which holds the namespace
-	of := func(n driver.Node) *signal {
-		mu.Lock()
-		defer mu.Unlock()
-		if updates[n.Key] == nil {
-			updates[n.Key] = new(signal)
-		}
-		return updates[n.Key]
-	}
-	return onSession(h, func(s *session) {
-		s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
-			m, err := s.Session.Update(ctx, n, data)
-			if err == nil {
-				of(n).fire()
-			}
-			return m, err
-		}
-		s.wait = func(ctx context.Context, n driver.Node) error {
-			updated := of(n).next()
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			done := make(chan error, 1)
-			go func() { done <- s.Session.WaitDelete(ctx, n) }() // ends with ctx
-			select {
-			case <-updated:
-				return nil
-			case err := <-done:
-				return err
-			}
-		}
-	})
-}
-
-// notKnownIsGone keeps a picture of each directory that somebody waits in, and renews it
-// now and then.
-func notKnownIsGone(h conformance.Harness) conformance.Harness {
-	return onSession(h, func(s *session) {
-		var mu sync.Mutex
-		waits := make(map[string]int) // by directory
-		known := newStale()
-		s.wait = func(ctx context.Context, n driver.Node) error {
-			mu.Lock()
-			if waits[n.Dir]++; waits[n.Dir] == 1 {
-				known.forget(n.Dir)
-			}
-			mu.Unlock()
-			defer func() {
-				mu.Lock()
-				waits[n.Dir]--
-				mu.Unlock()
-			}()
-			nodes, err := known.list(ctx, n.Dir, s.Session.List)
-			if _, ok := named(nodes, n.Key); err == nil && !ok {
-				return nil
-			}
-			return s.Session.WaitDelete(ctx, n)
-		}
-	})
 }

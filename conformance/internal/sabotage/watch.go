@@ -185,6 +185,26 @@ func watchSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "watch-lists-then-subscribes", Breaks: "V1",
+			Doc: "The watch shows the directory first and subscribes then, over and over: what changes in between it shows with the next change.",
+			Apply: eachLoop(func(w *loop, yield yielding) {
+				var missed []driver.Node // what the directory holds when the watch is set
+				for nodes, err := range w.sound {
+					if err == nil && missed != nil && slices.EqualFunc(nodes, missed, unchanged) {
+						missed = nil
+						continue
+					}
+					if !yield(nodes, err) {
+						return
+					}
+					missed, _ = w.conn.Conn.List(w.ctx, w.dir)
+					if slices.EqualFunc(nodes, missed, unchanged) {
+						missed = nil
+					}
+				}
+			}),
+		},
+		{
 			Name: "absent-directory-refused", Breaks: "V1",
 			Doc: "A watch of a directory that does not exist fails. (ZooKeeper's ErrNoNode, passed on.)",
 			Apply: unknownDirs(func(w *loop, yield yielding) {
