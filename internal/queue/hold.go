@@ -23,9 +23,8 @@ type heldKey struct {
 // Reenter, and the values of ctx.
 func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	h := coord.NewHold(ctx, e.queue.what, e.session, e.token, e.queue.held, e)
-	if err := e.session.Err(); err != nil {
-		h.End(err)
-		return nil, h.Err()
+	if err := h.Err(); err != nil { // the session is over, or is about to be closed
+		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
