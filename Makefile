@@ -18,7 +18,7 @@ MICRO   := bench/results/micro.txt
 # FAULTS is a regular expression that "store: fault" has to match.
 TRIALS  ?= 10000
 
-.PHONY: demo test check soak trials mutants servers bench bench-short bench-micro fmt
+.PHONY: demo test check soak reached trials mutants servers bench bench-short bench-micro fmt
 
 ## demo: several workers contend for one lock, on the embedded store
 demo:
@@ -65,6 +65,13 @@ mutants:
 soak: servers
 	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/...
 	cd internal/storetest && COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m .
+
+## reached: runs random programs over the recipes, and counts the select cases and the
+## early returns of the waiting line that they reach; within two minutes
+reached:
+	@mkdir -p $(REPORTS)
+	$(GO) test -count=4 -run='^(TestPrograms|TestSoak)$$' -coverpkg=./internal/queue -coverprofile=$(REPORTS)/reached.out ./conformance
+	cd internal/tools && $(GO) run ./reached -profile=$(REPORTS)/reached.out -except=reached/queue.txt ../queue
 
 ## trials: $(TRIALS) locks go through every fault on every store, and one table tells what
 ## came of it; within an hour on 2 processors
