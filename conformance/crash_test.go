@@ -59,6 +59,25 @@ func crashCheckChild(t *testing.T) {
 	_, _ = conformance.Check(t.Context(), h, o)
 }
 
+// crashSoakChild soaks a driver that panics in the third second.
+func crashSoakChild(t *testing.T) {
+	h := wrapped(memHarness(time.Second), func(c driver.Conn) driver.Conn {
+		time.AfterFunc(3*time.Second, func() { panic("oops") })
+		return c
+	})
+	conformance.RunWith(t, h, conformance.Options{Rules: pick(t, "G2"), Soak: time.Minute})
+}
+
+// A soak that the driver ends with the process is named by the report.
+func TestCrashInTheSoak(t *testing.T) {
+	out := runAs(t, "crash in the soak")
+	for _, want := range []string{"panic: oops", "G2  NOT VERIFIED", "under way when the process ended: G2 under faults"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not print %q:\n%s", want, out)
+		}
+	}
+}
+
 // A driver that ends the process leaves a report of what was known, and the trace names
 // the case.
 func TestCrash(t *testing.T) {

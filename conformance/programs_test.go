@@ -27,10 +27,7 @@ func programs(t *testing.T, h conformance.Harness, seed uint64) (res conformance
 
 // A sound driver passes, with its fast paths and without.
 func TestPrograms(t *testing.T) {
-	for name, h := range map[string]conformance.Harness{
-		"fast paths":    memHarness(time.Second),
-		"no fast paths": plain(memHarness(time.Second)),
-	} {
+	for name, h := range variants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if r := programs(t, h, 0); r.Status != conformance.Passed {
@@ -38,6 +35,23 @@ func TestPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Options.Soak is how long programs run, whatever the time-out of a case.
+func TestSoakOption(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, end := closing(memHarness(time.Second))
+		defer end()
+		h.Timeout = 30 * time.Second
+		const long = 2 * time.Minute
+		found, err := conformance.Check(t.Context(), h, conformance.Options{Rules: pick(t, "G2"), Soak: long})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := found.Results[0]; r.Status != conformance.Passed || found.Took < long {
+			t.Errorf("%v in %v: %s", r.Status, found.Took, r.Detail)
+		}
+	})
 }
 
 // What is found is printed with its seed.

@@ -38,6 +38,7 @@ type Case struct {
 	Check func(*Trial)
 
 	patience time.Duration // by how much the time-out is longer where waiting costs nothing
+	soaks    bool          // its time-out is longer by Options.Soak
 
 	// plain is the same with the plain calls, where Check is about an optional one. If
 	// it does not pass either, that is for the rule of the plain calls.

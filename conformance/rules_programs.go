@@ -13,7 +13,7 @@ func programRules() []Rule {
 		ID:   "G2",
 		Text: "Random programs over all recipes, under random faults, see every promise of the recipes kept.",
 		Cases: []Case{
-			{Name: "under faults", Needs: NeedLink, Check: func(t *Trial) { t.programs(soak.Options{}) }},
+			{Name: "under faults", Needs: NeedLink, soaks: true, Check: func(t *Trial) { t.programs(soak.Options{}) }},
 		},
 	}}
 }
@@ -44,6 +44,10 @@ func (t *Trial) programs(o soak.Options) {
 // program runs those of a seed.
 func (t *Trial) program(o soak.Options, seed uint64) {
 	o.Duration, o.Round, o.Exact, o.Seed = programsLast, programsLast, t.exact, seed
+	if t.soak > 0 {
+		o.Duration, o.Round = t.soak, 0
+	}
+	o.Clients, o.Workers = 2+int(seed%4), 4
 	o.Namespace = fmt.Sprintf("%s-%d", t.namespace, seed-t.seed)
 	h := t.h
 	h.Residue = nil // it may count what other cases have
@@ -53,6 +57,6 @@ func (t *Trial) program(o soak.Options, seed uint64) {
 	case err != nil:
 		t.Fatalf("seed %d: no program can be run: %v", seed, err)
 	case r.Failure() != "":
-		t.Fatalf("%s\nTo repeat it: Options{Seed: %d, Exact: %t}.", r.Failure(), seed, t.exact)
+		t.Fatalf("%s\nTo repeat it: Options{Seed: %d, Exact: %t, Soak: %d}.", r.Failure(), seed, t.exact, t.soak)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // broken is a recipe with a mistake.
 type broken struct {
 	name, doc string
-	limit     int
+	limits    []int
 	wants     []soak.Want
 }
 
@@ -70,15 +70,15 @@ func brokenRules() []broken {
 			}),
 		},
 		{
-			name: "one-too-many", doc: "A semaphore admits one permit more than it has.", limit: permits,
+			name: "one-too-many", doc: "A semaphore admits one permit more than it has.", limits: []int{permits},
 			wants: semaphoreOf(func(ahead, own int) bool { return ahead+own <= permits+1 }),
 		},
 		{
-			name: "own-permits-forgotten", doc: "A semaphore looks whether there are permits left, and not how many are wanted.", limit: permits,
+			name: "own-permits-forgotten", doc: "A semaphore looks whether there are permits left, and not how many are wanted.", limits: []int{permits},
 			wants: semaphoreOf(func(ahead, _ int) bool { return ahead < permits }),
 		},
 		{
-			name: "large-ones-ignored", doc: "Who wants one permit does not wait for one ahead who wants them all.", limit: permits,
+			name: "large-ones-ignored", doc: "Who wants one permit does not wait for one ahead who wants them all.", limits: []int{permits},
 			wants: semaphoreOf(func(ahead, own int) bool { return ahead+own <= permits || own == 1 && ahead%permits < permits-1 }),
 		},
 	}

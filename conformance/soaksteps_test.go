@@ -47,7 +47,9 @@ func brokenSteps() []broken {
 		{
 			name: "deadline-ignored", doc: "The deadline is looked at when the wait is over.",
 			wants: replace(func(ctx context.Context, c *coord.Client) (soak.Hold, error) {
-				h, err := fair.acquire(context.WithoutCancel(ctx), c)
+				long, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute) // it may wait for its own program
+				defer cancel()
+				h, err := fair.acquire(long, c)
 				if err == nil && ctx.Err() != nil {
 					_ = h.Release(context.WithoutCancel(ctx))
 					return nil, ctx.Err()
@@ -86,10 +88,7 @@ func (b broken) recipe() soak.Recipe {
 		panic(err)
 	}
 	return soak.Recipe{
-		Name: b.name, Dir: dir, Limit: b.limit, Wants: b.wants,
-		Contenders: func(ctx context.Context, c *coord.Client) (coord.Contenders, error) {
-			return queueOf(c, turns).Contenders(ctx, nil)
-		},
+		Name: b.name, Dir: dir, Limits: b.limits, Wants: b.wants,
 	}
 }
 
@@ -104,6 +103,10 @@ type taken struct {
 }
 
 func (h taken) Release(ctx context.Context) error { return h.entry.Release(ctx, h.Hold) }
+
+func (h taken) Revoked(ctx context.Context) (coord.Revocation, error) {
+	return h.entry.Revoked(ctx, h.Hold)
+}
 
 // stand is how to take a place in the line, and what is made of it.
 type stand struct {
@@ -142,8 +145,8 @@ func wanted(kind history.Kind, permits int, s stand) soak.Want {
 }
 
 // heedless tells the history nothing.
-func heedless(f func(context.Context, *coord.Client) (soak.Hold, error)) func(context.Context, *coord.Client, *history.Op) (soak.Hold, error) {
-	return func(ctx context.Context, c *coord.Client, _ *history.Op) (soak.Hold, error) { return f(ctx, c) }
+func heedless(f func(context.Context, *coord.Client) (soak.Hold, error)) func(context.Context, soak.User, *history.Op) (soak.Hold, error) {
+	return func(ctx context.Context, u soak.User, _ *history.Op) (soak.Hold, error) { return f(ctx, u.Client) }
 }
 
 // poll tries again and again.

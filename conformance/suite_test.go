@@ -23,7 +23,7 @@ import (
 const child = "CONFORMANCE_TEST_CHILD"
 
 // children are such suites, by the value of that variable.
-var children = map[string]func(*testing.T){"run": runChild, "crash": crashChild, "crash of Check": crashCheckChild}
+var children = map[string]func(*testing.T){"run": runChild, "crash": crashChild, "crash of Check": crashCheckChild, "crash in the soak": crashSoakChild}
 
 // runAs runs the test binary as a child, and returns what it prints. The child fails.
 func runAs(t *testing.T, name string) string {

@@ -24,9 +24,10 @@ type Trial struct {
 	pulse     *pulse
 	seed      uint64
 	exact     bool
-	count     int     // Options.Programs
-	with      variant // set before the check begins, as ctxAlive
-	ctxAlive  bool    // calls whose request or reply does not arrive are ended by the driver
+	count     int           // Options.Programs
+	soak      time.Duration // Options.Soak
+	with      variant       // set before the check begins, as ctxAlive
+	ctxAlive  bool          // calls whose request or reply does not arrive are ended by the driver
 
 	given      atomic.Int64 // nodes with data of the trial's choice
 	turns      atomic.Int64 // of the ways to wait by WaitAny

@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
@@ -148,44 +149,54 @@ func (op *Op) judgeTold() {
 		return
 	}
 	if e := h.ending[op.session]; e != nil && late(e, max(e.at, op.grantedAt)) {
-		h.violated(op.name, "%s has held %s with token %d until now, and the store ended its session %v ago", op.who, op.wanted(), op.token, now-e.at)
+		h.breach(Loss, op.name, "%s has held %s with token %d until now, and the store ended its session %v ago", op.who, op.wanted(), op.token, now-e.at)
 	}
 	for _, e := range []*excuse{op.excused, h.object(op.name).removing[op.token]} {
 		if e != nil && !op.traded && late(e, max(e.at, op.grantedAt, h.lastTrouble(op.client, now))) {
-			h.violated(op.name, "%s has held %s with token %d until now, and an operator removed its entry %v ago", op.who, op.wanted(), op.token, now-e.at)
+			h.breach(Loss, op.name, "%s has held %s with token %d until now, and an operator removed its entry %v ago", op.who, op.wanted(), op.token, now-e.at)
 		}
 	}
 }
 
 // justify judges an error with which something ended early: was there a cause?
 func (op *Op) justify(what string, err error) {
-	h := op.h
-	if h.killed[op.client] {
+	op.h.justify(op.client, op.name, op.called, err, op.who+" "+what+" "+op.wanted(), op.overAt)
+}
+
+// justify judges an error of what a client did to an object since a time: its cause may
+// lie before now, or before what is given, at which the client noticed it.
+func (h *History) justify(client, name string, since time.Duration, err error, what string, noticed ...time.Duration) {
+	if h.killed[client] {
 		return
 	}
-	now := time.Since(h.start)
+	noticed = append(noticed, time.Since(h.start))
+	troubled := func(least time.Duration) bool {
+		return slices.ContainsFunc(noticed, func(at time.Duration) bool {
+			return h.troubled(client, at-2*h.o.TTL, at) >= least
+		})
+	}
 	// A session that the store has ended may be noticed a TTL later (S4).
-	ending, any := h.lastEnding[op.client]
-	cause := any && ending >= op.called-h.o.TTL
+	ending, any := h.lastEnding[client]
+	cause := any && ending >= since-h.o.TTL
 	known := true
 	switch {
 	case errors.Is(err, coord.ErrSessionLost), errors.Is(err, coord.ErrUnavailable), errors.Is(err, coord.ErrUncertain):
 		// A lease outlives a short disturbance (S3).
-		cause = cause || h.troubled(op.client, now-2*h.o.TTL, now) >= h.o.TTL/4
+		cause = cause || troubled(h.o.TTL/4)
 	case errors.Is(err, coord.ErrRemoved):
 		// When the store has ended a session and cannot be asked why the entry
 		// is gone, it counts as removed.
-		o := h.object(op.name)
-		cause = cause || o.operators > 0 || o.lastRemoved >= op.called || h.troubled(op.client, now-2*h.o.TTL, now) > 0
+		o := h.object(name)
+		cause = cause || o.operators > 0 || o.lastRemoved >= since || troubled(1)
 	case errors.Is(err, coord.ErrClosed):
-		known, cause = h.closing[op.client], true
+		known, cause = h.closing[client], true
 	default:
 		known = false
 	}
 	switch {
 	case !known:
-		h.violated(op.name, "%s %s %s, for a reason that it should not: %v", op.who, what, op.wanted(), err)
+		h.breach(Cause, name, "%s, for a reason that it should not: %v", what, err)
 	case h.o.Exact && !cause:
-		h.violated(op.name, "%s %s %s, and nothing had happened: %v", op.who, what, op.wanted(), err)
+		h.breach(Cause, name, "%s, and nothing had happened: %v", what, err)
 	}
 }

@@ -76,7 +76,7 @@ func TestPromises(t *testing.T) {
 	s.call("A").Failed(context.Canceled, nil, 0)
 	s.call("A")
 	s.Unresolved()
-	want := []history.Promise{history.Deadline, history.Other, history.Resolution}
+	want := []history.Promise{history.Deadline, history.Cause, history.Resolution}
 	got := s.Violations()
 	if len(got) != len(want) {
 		t.Fatalf("the violations are %+v; want %v", got, want)

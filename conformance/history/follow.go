@@ -16,12 +16,13 @@ func (op *Op) ID() string { return fmt.Sprintf("%s#%d", op.who, op.calledStep) }
 
 // Proclaiming records that a value is about to be shown to those who follow: that
 // of the candidate, before it stands, or another one of the leader. Each value of
-// a history is another one.
+// a history is another one, but that with which a service stands again and again.
 func (op *Op) Proclaiming(value string) {
 	h := op.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.object(op.name).said[value] = said{op, op.values}
+	o := h.object(op.name)
+	o.said[value] = append(o.said[value], said{op, op.values})
 	op.values++
 }
 
@@ -95,7 +96,7 @@ func (f *Follower) Saw(token uint64, value string) {
 		if token != 0 {
 			what = fmt.Sprintf("leader %d with the value %.40q", token, value)
 		}
-		h.violated(f.name, "%s is shown %s: %s", f.who, what, fmt.Sprintf(format, args...))
+		h.breach(Observation, f.name, "%s is shown %s: %s", f.who, what, fmt.Sprintf(format, args...))
 	}
 	o := h.object(f.name)
 	must := f.must // nil, but for the first observation
@@ -113,11 +114,9 @@ func (f *Follower) Saw(token uint64, value string) {
 		f.leader = 0
 		return
 	}
-	switch s, known := o.said[value]; {
-	case !known:
-		bad("nobody has proclaimed that")
-	case s.op.token != 0 && s.op.token != token: // else it is not on record yet that it leads
-		bad("that is the value of leader %d", s.op.token)
+	switch s, wrong := o.saidBy(value, token); {
+	case wrong != "":
+		bad("%s", wrong)
 	case token < f.highest:
 		bad("leader %d was shown before", f.highest)
 	case f.leader != 0 && f.leader != token:
@@ -130,6 +129,28 @@ func (f *Follower) Saw(token uint64, value string) {
 		f.index = s.index
 	}
 	f.leader, f.highest = token, max(f.highest, token)
+}
+
+// Anybody is the value with which a call stands that is to be refused: if the hold that
+// refuses it was lost before, it may lead for a moment.
+const Anybody = "to be refused"
+
+// saidBy finds who has proclaimed a value and leads with a token, or may, as it is not
+// on record yet who does; or says what is wrong.
+func (o *object) saidBy(value string, token uint64) (s said, wrong string) {
+	if value == Anybody {
+		return said{op: new(Op)}, ""
+	}
+	all := o.said[value]
+	wrong = "nobody has proclaimed that"
+	for i := len(all) - 1; i >= 0; i-- { // the latest first, which may not be on record
+		switch s = all[i]; s.op.token {
+		case token, 0:
+			return s, ""
+		}
+		wrong = fmt.Sprintf("that is the value of leader %d", s.op.token)
+	}
+	return s, wrong
 }
 
 // Vacancy reports whether it was shown last that nobody leads, since it began.

@@ -7,17 +7,6 @@ import (
 	"time"
 )
 
-// Promise says which kind of promise was broken, for who counts them.
-type Promise string
-
-// The promises that are counted apart. All others are Other.
-const (
-	Exclusion  Promise = "exclusion"  // what is held together can be held together
-	Deadline   Promise = "deadline"   // a call returns when its ctx ends
-	Resolution Promise = "resolution" // every call comes to an end
-	Other      Promise = "other"
-)
-
 // Violation is a broken promise.
 type Violation struct {
 	At      time.Duration // since the beginning of the history
@@ -56,14 +45,10 @@ func (h *History) add(object, who, format string, args ...any) {
 }
 
 // Violated adds a violation that the test has found itself. object may be empty.
-func (h *History) Violated(object, format string, args ...any) {
+func (h *History) Violated(p Promise, object, format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.violated(object, format, args...)
-}
-
-func (h *History) violated(object, format string, args ...any) {
-	h.breach(Other, object, format, args...)
+	h.breach(p, object, format, args...)
 }
 
 func (h *History) breach(p Promise, object, format string, args ...any) {

@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"time"
+
+	"github.com/coordkit/coordkit/coord"
 )
 
 // object is what is acquired.
@@ -10,12 +12,16 @@ type object struct {
 	h       *History
 	name    string
 	limit   int // of permits, the greatest that may be in force
+	least   int // the smallest
+	varies  bool
 	holds   map[*Op]struct{}
 	tokens  map[uint64]*Op // all that were granted
 	highest uint64         // of them
 	grants  []*Op          // that counted, in the order in which they came
-	said    map[string]said
+	said    map[string][]said
 	watched []watching
+	asks    map[uint64][]*Ask          // by the token of who is asked to let go
+	listed  map[uint64]coord.Contender // by token, as listed last
 
 	removing    map[uint64]*excuse // entries, by token
 	hit         map[string]*excuse // sessions: the last removal of an entry of theirs
@@ -29,7 +35,8 @@ func (h *History) object(name string) *object {
 	if o == nil {
 		o = &object{
 			h: h, name: name, holds: make(map[*Op]struct{}), tokens: make(map[uint64]*Op),
-			removing: make(map[uint64]*excuse), hit: make(map[string]*excuse), lastRemoved: -1, said: make(map[string]said),
+			removing: make(map[uint64]*excuse), hit: make(map[string]*excuse), lastRemoved: -1, said: make(map[string][]said),
+			asks: make(map[uint64][]*Ask), listed: make(map[uint64]coord.Contender),
 		}
 		h.objects[name] = o
 	}
@@ -40,7 +47,8 @@ func (h *History) object(name string) *object {
 func (h *History) Limit(name string, permits int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.object(name).limit = permits
+	o := h.object(name)
+	o.limit, o.least = permits, permits
 	h.mayBe(name, permits)
 }
 
@@ -50,15 +58,15 @@ func (h *History) MayBe(name string, permits int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o := h.object(name)
-	o.limit = max(o.limit, permits)
+	o.limit, o.least, o.varies = max(o.limit, permits), min(o.least, permits), true
 	h.mayBe(name, permits)
 }
 
-// mayBe lets the calls under way be granted by a limit.
+// mayBe lets the calls under way be granted, or refused, by a limit.
 func (h *History) mayBe(name string, permits int) {
 	for op := range h.open {
 		if op.name == name {
-			op.limit = max(op.limit, permits)
+			op.limit, op.least = max(op.limit, permits), min(op.least, permits)
 		}
 	}
 }
@@ -66,7 +74,7 @@ func (h *History) mayBe(name string, permits int) {
 // counts reports whether a hold is in force as far as anybody can tell.
 func (o *object) counts(op *Op) bool {
 	switch {
-	case op.unjudged || op.hold.Context().Err() != nil:
+	case op.unjudged || !op.inForce():
 		return false
 	case o.h.ending[op.session] != nil || o.h.killed[op.client]:
 		return false
@@ -78,6 +86,9 @@ func (o *object) counts(op *Op) bool {
 // judge judges a grant.
 func (o *object) judge(op *Op) {
 	o.judgeToken(op)
+	if c, any := o.listed[op.token]; any {
+		op.judgeListed("was", c)
+	}
 	if !o.counts(op) {
 		return // it was over before it could be looked at
 	}
@@ -90,9 +101,9 @@ func (o *object) judge(op *Op) {
 // a grant stands behind it.
 func (o *object) judgeToken(op *Op) {
 	if other := o.tokens[op.token]; other != nil {
-		o.h.violated(o.name, "%s got %s with token %d, which %s was given before", op.who, o.name, op.token, other.who)
+		o.h.breach(Tokens, o.name, "%s got %s with token %d, which %s was given before", op.who, o.name, op.token, other.who)
 	} else if op.token <= op.floor {
-		o.h.violated(o.name, "%s got %s with token %d, and had not even called when token %d was granted",
+		o.h.breach(Tokens, o.name, "%s got %s with token %d, and had not even called when token %d was granted",
 			op.who, o.name, op.token, op.floor)
 	}
 	o.tokens[op.token] = op
@@ -105,7 +116,7 @@ func (o *object) judgeTogether(op *Op) {
 	for other := range o.holds {
 		exclusive := op.kind == Exclusive || other.kind == Exclusive
 		if !o.counts(other) {
-			if exclusive && other.hold.Context().Err() == nil && !o.h.killed[other.client] {
+			if exclusive && other.inForce() && !o.h.killed[other.client] {
 				o.excuse(op, other)
 			}
 			continue
@@ -158,11 +169,11 @@ func (o *object) judgeOrder(op *Op) {
 		}
 		switch {
 		case op.grantedAs == Exclusive || other.grantedAs == Exclusive:
-			o.h.violated(o.name, "%s, which called for %s at %v and got token %d, was overtaken by %s, which called at %v and was granted %s with token %d at %v",
+			o.h.breach(Order, o.name, "%s, which called for %s at %v and got token %d, was overtaken by %s, which called at %v and was granted %s with token %d at %v",
 				op.who, op.wanted(), op.called, op.token, other.who, other.called, o.name, other.token, other.grantedAt)
 		case op.kind == Permits:
 			if other.ahead += op.permits; other.ahead+other.permits > other.limit {
-				o.h.violated(o.name, "%s, which called for %s at %v and got token %d, was overtaken by %s, which called at %v and was granted %d with token %d at %v, when %d were held or waited for ahead of it; the limit is %d",
+				o.h.breach(Order, o.name, "%s, which called for %s at %v and got token %d, was overtaken by %s, which called at %v and was granted %d with token %d at %v, when %d were held or waited for ahead of it; the limit is %d",
 					op.who, op.wanted(), op.called, op.token, other.who, other.called, other.permits, other.token, other.grantedAt, other.ahead, other.limit)
 			}
 		}
@@ -173,6 +184,6 @@ func (o *object) judgeOrder(op *Op) {
 // called so long before, and the way to the store was open.
 func (o *object) cameFirst(op, other *Op) bool {
 	h := o.h
-	return h.o.Exact && other.called > op.called+h.o.Late &&
+	return h.o.Exact && !op.later && other.called > op.called+h.o.Late &&
 		h.troubled(op.client, op.called-2*h.o.TTL, op.called+h.o.Late) == 0
 }

@@ -1,10 +1,13 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/coordkit/coordkit/coord"
 )
 
 // Counts are the outcomes of calls.
@@ -32,20 +35,26 @@ type Op struct {
 
 	// Once granted:
 	hold      Hold
+	heeded    int           // holds whose end is noted: one more when it was downgraded
+	overAt    time.Duration // when the context of the last ended, or 0
 	token     uint64
 	session   string
 	grantedAt time.Duration
 	grantStep int
 	grantedAs Kind
-	ahead     int // permits of those who stood ahead when it was granted
+	ahead     int    // permits of those who stood ahead when it was granted
+	more      []Hold // by which it was entered again
+	inside    []Hold // of these, when the downgrade began
 	traded    bool
 	values    int // how many values it has proclaimed
 	certain   int // the index of the last that is known to be written
 	certainAt time.Duration
 
 	limit    int     // of the object, the greatest while the call was under way
+	least    int     // the smallest
 	excused  *excuse // of all that was in the line
 	unjudged bool    // it may have been in a line that was removed
+	later    bool    // it may have joined the line long after it was made
 }
 
 // Call records that somebody is about to acquire the object called name: who is
@@ -54,17 +63,23 @@ type Op struct {
 func (h *History) Call(who, name string, kind Kind, permits int) *Op {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	client, _, _ := strings.Cut(who, ".")
+	client := clientOf(who)
 	o := h.object(name)
 	h.step++
 	op := &Op{
 		h: h, who: who, client: client, name: name, kind: kind, permits: permits,
-		called: time.Since(h.start), calledStep: h.step, floor: o.highest, limit: o.limit,
+		called: time.Since(h.start), calledStep: h.step, floor: o.highest, limit: o.limit, least: o.least,
 		unjudged: o.removals > 0,
 	}
 	h.open[op] = struct{}{}
 	h.add(name, who, "wants %s", op.wanted())
 	return op
+}
+
+// clientOf returns the client of somebody who is named as in Call.
+func clientOf(who string) string {
+	client, _, _ := strings.Cut(who, ".")
+	return client
 }
 
 func (op *Op) wanted() string {
@@ -79,6 +94,21 @@ func (op *Op) Note(format string, args ...any) {
 	op.h.mu.Lock()
 	defer op.h.mu.Unlock()
 	op.h.add(op.name, op.who, format, args...)
+}
+
+// JoinsLater says that the call may join the line long after it was made, as that of
+// a service does which stands again: nobody knows whom it came before.
+func (op *Op) JoinsLater() {
+	op.h.mu.Lock()
+	defer op.h.mu.Unlock()
+	op.later = true
+}
+
+// Dropped records that the call was not made, or that it is not known how it ended.
+func (op *Op) Dropped() {
+	op.h.mu.Lock()
+	defer op.h.mu.Unlock()
+	delete(op.h.open, op)
 }
 
 // Busy records that a call which does not wait would have had to, and how long
@@ -104,8 +134,21 @@ func (op *Op) Failed(err, ended error, overdue time.Duration) {
 	h.counts.Failed++
 	delete(h.open, op)
 	h.add(op.name, op.who, "does not get %s: %v", op.wanted(), err)
-	if ended == nil || !errors.Is(err, ended) {
+	if gaveUp := ended != nil && errors.Is(err, ended); gaveUp {
+		op.judgeRefusal()
+	} else if op.kind != Permits || op.permits <= op.least || !errors.Is(err, coord.ErrInvalid) {
 		op.justify("does not get", err)
+	}
+}
+
+// judgeRefusal judges a call that has waited until its ctx ended: for more than the
+// limit nobody waits.
+func (op *Op) judgeRefusal() {
+	h := op.h
+	now := time.Since(h.start)
+	if h.o.Exact && op.kind == Permits && op.permits > op.limit && now > op.called+h.o.Late &&
+		h.troubled(op.client, op.called-2*h.o.TTL, now) == 0 {
+		h.breach(Limits, op.name, "%s waits for %s, and the limit is %d", op.who, op.wanted(), op.limit)
 	}
 }
 
@@ -122,7 +165,8 @@ func (op *Op) Granted(hold Hold, session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.step++
-	op.hold, op.token, op.session = hold, hold.Token(), session
+	op.token, op.session = hold.Token(), session
+	op.heed(hold)
 	op.grantedAt, op.grantStep, op.grantedAs = time.Since(h.start), h.step, op.kind
 	h.counts.Granted++
 	h.add(op.name, op.who, "holds %s with token %d", op.wanted(), op.token)
@@ -131,13 +175,26 @@ func (op *Op) Granted(hold Hold, session string) {
 	o.holds[op] = struct{}{}
 }
 
-// Undisturbed reports whether the hold that was granted counts, and no operator
-// has had a hand in the line since.
-func (op *Op) Undisturbed() bool {
+// heed notes when the hold's context ends, which its holder may look at much later.
+func (op *Op) heed(hold Hold) {
 	h := op.h
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	o := h.object(op.name)
+	op.hold = hold
+	op.heeded++
+	nth := op.heeded
+	context.AfterFunc(hold.Context(), func() {
+		at := time.Since(h.start)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if op.heeded == nth { // it was not downgraded
+			op.overAt = at
+		}
+	})
+}
+
+// undisturbed reports whether the hold that was granted counts, and no operator
+// has had a hand in the line since.
+func (op *Op) undisturbed() bool {
+	o := op.h.object(op.name)
 	return o.counts(op) && o.operators == 0 && o.lastRemoved < op.grantedAt
 }
 

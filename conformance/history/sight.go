@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
@@ -32,8 +31,7 @@ type onlooker struct {
 }
 
 func (h *History) onlooker(who, name string) onlooker {
-	of, _, _ := strings.Cut(who, ".")
-	return onlooker{h, who, of, name}
+	return onlooker{h, who, clientOf(who), name}
 }
 
 // Onlooker makes the sight of somebody, named as in Call.
@@ -75,7 +73,7 @@ func (s *Sight) Saw(nodes []driver.Node) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	bad := func(format string, args ...any) {
-		h.violated(s.name, "%s is shown %s: %s", s.who, show(nodes), fmt.Sprintf(format, args...))
+		h.breach(Observation, s.name, "%s is shown %s: %s", s.who, show(nodes), fmt.Sprintf(format, args...))
 	}
 	high := s.high
 	there := make(map[uint64]bool, len(nodes))
@@ -137,7 +135,7 @@ func (o *object) judgeShown(op *Op, since time.Duration) {
 	}
 	for _, w := range o.watched {
 		if what := w.misses(op); what != "" && h.troubled(w.client(), since-2*h.o.TTL, now) == 0 {
-			h.violated(o.name, "%s has held %s with token %d for %v, and %s is not shown %s", op.who, o.name, op.token, now-op.grantedAt, w, what)
+			h.breach(Observation, o.name, "%s has held %s with token %d for %v, and %s is not shown %s", op.who, o.name, op.token, now-op.grantedAt, w, what)
 		}
 	}
 }
@@ -164,6 +162,6 @@ func (l *onlooker) Ended(err, ended error) {
 	case ended != nil && errors.Is(err, ended):
 	case h.closed[l.of] && errors.Is(err, coord.ErrClosed):
 	default:
-		h.violated(l.name, "%s is shown nothing more of %s: %v", l.who, l.name, err)
+		h.breach(Observation, l.name, "%s is shown nothing more of %s: %v", l.who, l.name, err)
 	}
 }

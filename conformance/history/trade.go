@@ -1,5 +1,7 @@
 package history
 
+import "slices"
+
 // Downgrading records that an exclusive hold is about to be traded for a shared
 // one: from now on others may share.
 func (op *Op) Downgrading() {
@@ -7,6 +9,7 @@ func (op *Op) Downgrading() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	op.kind, op.traded = Shared, true
+	op.inside = slices.DeleteFunc(slices.Clone(op.more), func(h Hold) bool { return h.Context().Err() != nil })
 	h.add(op.name, op.who, "downgrades %s with token %d", op.name, op.token)
 }
 
@@ -27,10 +30,16 @@ func (op *Op) Downgraded(hold Hold) {
 	h := op.h
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	op.hold = hold
+	op.overAt = 0
+	op.heed(hold)
+	for _, inner := range op.inside {
+		if inner.Context().Err() == nil {
+			h.breach(Trade, op.name, "%s has downgraded %s with token %d, which it had entered again and not left", op.who, op.name, op.token)
+		}
+	}
 	h.add(op.name, op.who, "has downgraded %s, token %d", op.name, hold.Token())
 	if hold.Token() != op.token {
-		h.violated(op.name, "%s has downgraded %s from token %d to another one, %d", op.who, op.name, op.token, hold.Token())
+		h.breach(Trade, op.name, "%s has downgraded %s from token %d to another one, %d", op.who, op.name, op.token, hold.Token())
 	}
 	o := h.object(op.name)
 	if !o.counts(op) {

@@ -7,9 +7,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/harness"
+	"github.com/coordkit/coordkit/conformance/history"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -24,6 +26,10 @@ type client struct {
 	life    context.Context // ends when it is killed
 	end     context.CancelFunc
 	workers sync.WaitGroup
+
+	mu   sync.Mutex
+	own  *coord.Session           // which some of the workers use
+	runs map[string]*atomic.Int32 // functions of services that run, by recipe
 
 	looks     []look
 	onlookers sync.WaitGroup
@@ -41,7 +47,7 @@ func (r *run) open(ctx context.Context, i int) error {
 	}
 	c.link = link
 	r.well(c)
-	c.Client, err = coord.New(conn, coord.Config{SessionTTL: coord.Duration(r.h.TTL)})
+	c.Client, err = coord.New(conn, coord.Config{SessionTTL: coord.Duration(r.h.TTL), Owner: coord.Owner{Name: c.name}})
 	if err != nil {
 		_ = conn.Close() // the other error is the news
 		return err
@@ -57,14 +63,6 @@ func (r *run) open(ctx context.Context, i int) error {
 		return fmt.Errorf("opening a session: %w", err)
 	}
 	return nil
-}
-
-// well is how a link is without a fault. That of every other client has the
-// latency of a network, which gives room for what happens in between.
-func (r *run) well(c *client) {
-	if c.link != nil && c.index%2 == 1 {
-		c.link.Delay(netfault.Both, r.h.TTL/500)
-	}
 }
 
 // nameOf names a client: "A", and after it was killed "A2".
@@ -98,10 +96,10 @@ func sequence(client string, round, worker int) uint64 {
 // employ lets the client's workers work, until stop is closed or it is killed.
 // ctx is that of the calls.
 func (r *run) employ(ctx context.Context, c *client, stop <-chan struct{}) {
-	for j := range r.o.Workers {
+	for j := range r.mix.workers[c.index] {
 		// Every worker of every round and life has a sequence of its own.
 		rng := rand.New(rand.NewPCG(r.o.Seed, sequence(c.name, r.result.Rounds, j)))
-		w := &worker{run: r, client: c, name: fmt.Sprintf("%s.%d", c.name, j), rng: rng, stop: stop}
+		w := &worker{run: r, mix: r.mix, client: c, name: fmt.Sprintf("%s.%d", c.name, j), own: rng.IntN(5) == 0, rng: rng, stop: stop}
 		c.workers.Go(func() {
 			calls, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -109,6 +107,38 @@ func (r *run) employ(ctx context.Context, c *client, stop <-chan struct{}) {
 			w.work(calls)
 		})
 	}
+}
+
+// ownSession is a session that the client's recipes do not share, or nil if there is
+// none to be had.
+func (c *client) ownSession(ctx context.Context) *coord.Session {
+	c.mu.Lock()
+	own := c.own
+	c.mu.Unlock()
+	if own != nil && own.Err() == nil {
+		return own
+	}
+	own, err := c.NewSession(ctx, 0)
+	if err != nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own = own // of several that were opened at a time one stays in use
+	return own
+}
+
+// running counts the functions of services that run with a recipe.
+func (c *client) running(recipe string) *atomic.Int32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs == nil {
+		c.runs = make(map[string]*atomic.Int32)
+	}
+	if c.runs[recipe] == nil {
+		c.runs[recipe] = new(atomic.Int32)
+	}
+	return c.runs[recipe]
 }
 
 // kill kills a client, as SIGKILL kills a program. What it has left behind in the
@@ -130,7 +160,7 @@ func (r *run) kill(c *client, rng *rand.Rand) {
 	began := time.Now()
 	_ = c.Close(brief) // the store cannot be reached
 	if took := time.Since(began); took > limit+r.o.late() {
-		r.history.Violated("", "closing client %s, which cannot reach the store, took %v", c.name, took)
+		r.history.Violated(history.Closing, "", "closing client %s, which cannot reach the store, took %v", c.name, took)
 	}
 	closeLink(c.link)
 }
@@ -141,10 +171,10 @@ func (r *run) closeClient(c *client) {
 	defer cancel()
 	r.history.Closing(c.name)
 	if err := c.Close(ctx); err != nil {
-		r.history.Violated("", "closing client %s: %v", c.name, err)
+		r.history.Violated(history.Closing, "", "closing client %s: %v", c.name, err)
 	}
 	if !finished(ctx, &c.onlookers) {
-		r.history.Violated("", "client %s is closed, and it still watches", c.name)
+		r.history.Violated(history.Closing, "", "client %s is closed, and it still watches", c.name)
 	}
 	c.end() // what Close has not ended
 	c.onlookers.Wait()
@@ -164,7 +194,7 @@ func (r *run) closeSession(ctx context.Context, c *client) error {
 	defer cancel()
 	for range 2 { // closing again changes nothing
 		if err := s.Close(ctx); err != nil {
-			r.history.Violated("", "%s closes its session: %v", c.name, err)
+			r.history.Violated(history.Closing, "", "%s closes its session: %v", c.name, err)
 		}
 	}
 	for _, recipe := range r.o.Recipes {
@@ -174,7 +204,7 @@ func (r *run) closeSession(ctx context.Context, c *client) error {
 		}
 		for _, n := range nodes {
 			if n.Session == s.ID() {
-				r.history.Violated(recipe.Name, "%s has closed its session, and its entry %s is still there", c.name, n.Key)
+				r.history.Violated(history.Closing, recipe.Name, "%s has closed its session, and its entry %s is still there", c.name, n.Key)
 			}
 		}
 	}

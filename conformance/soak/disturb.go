@@ -2,19 +2,24 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/coordkit/coordkit/coord"
 )
 
 // longest is how many TTL a fault lasts at the most.
 const longest = 3
 
+// errNoClient: a client that is gone has no successor.
+var errNoClient = errors.New("no client takes the place of another")
+
 // disturb lets faults happen, one after the other and with pauses, for d or
-// until a promise is broken, and leaves everything well. started is called with a
-// client that has taken the place of another. The error says that there is none.
-func (r *run) disturb(ctx context.Context, d time.Duration, started func(*client)) (failed error) {
-	rng := rand.New(rand.NewPCG(r.o.Seed, uint64(r.result.Rounds)))
+// until a promise is broken, and leaves everything well. The error says that a client
+// has no successor.
+func (r *run) disturb(ctx context.Context, rng *rand.Rand, d time.Duration) error {
 	calm, end := context.WithTimeout(ctx, d)
 	defer end()
 	stop := make(chan struct{})
@@ -26,22 +31,39 @@ func (r *run) disturb(ctx context.Context, d time.Duration, started func(*client
 		case <-stop:
 		}
 	}()
-	// A client is replaced with the ctx of the run.
-	faults := append(r.faults(), r.clientFaults(func(i int) {
-		if failed = r.open(ctx, i); failed == nil {
-			started(r.clients[i])
-		}
-	})...)
-	for calm.Err() == nil && failed == nil {
-		f := faults[rng.IntN(len(faults))]
-		r.result.Faults[f.Name]++
-		if err := f.Do(calm, rng, longest*r.h.TTL); err != nil {
-			r.history.Note("%s: %v", f.Name, err)
+	for calm.Err() == nil {
+		if len(r.mix.faults) > 0 {
+			if rng.IntN(3) == 0 { // at the moment of a release
+				turn := r.turns.next(pick(rng, r.mix.recipes...).Name)
+				Pause(turn, r.o.Pause)
+			}
+			f := pick(rng, r.mix.faults...)
+			r.result.Faults[f.Name]++
+			if err := f.Do(calm, rng, r.mix.fault); errors.Is(err, errNoClient) {
+				return err
+			} else if err != nil {
+				r.history.Note("%s: %v", f.Name, err)
+			}
 		}
 		Pause(calm, UpTo(rng, r.o.Pause))
 	}
 	r.history.Note("all is well from here on")
-	return failed
+	return nil
+}
+
+// lasts lets a fault last for a time up to most, in which now and then something
+// happens to an entry or a session as well.
+func (r *run) lasts(ctx context.Context, rng *rand.Rand, most time.Duration) {
+	for range 2 {
+		Pause(ctx, UpTo(rng, most/2))
+		if len(r.mix.entries) > 0 && rng.IntN(3) == 0 && ctx.Err() == nil {
+			f := pick(rng, r.mix.entries...)
+			r.result.Faults[f.Name]++
+			if err := f.Do(ctx, rng, most); err != nil {
+				r.history.Note("%s: %v", f.Name, err)
+			}
+		}
+	}
 }
 
 // faults are those that the harness can make, and those of the options.
@@ -51,7 +73,7 @@ func (r *run) faults() []Fault {
 
 // clientFaults are what programs do. reopen opens a client in the place of one
 // that is gone.
-func (r *run) clientFaults(reopen func(index int)) []Fault {
+func (r *run) clientFaults(reopen func(index int) error) []Fault {
 	all := []Fault{
 		{"session closed", func(ctx context.Context, rng *rand.Rand, _ time.Duration) error {
 			return r.closeSession(ctx, r.victim(rng))
@@ -62,8 +84,7 @@ func (r *run) clientFaults(reopen func(index int)) []Fault {
 				r.closeClient(c)
 			}
 			c.workers.Wait()
-			reopen(c.index)
-			return nil
+			return reopen(c.index)
 		}},
 	}
 	if r.h.OpenLink == nil {
@@ -72,8 +93,7 @@ func (r *run) clientFaults(reopen func(index int)) []Fault {
 	return append(all, Fault{"client killed", func(_ context.Context, rng *rand.Rand, _ time.Duration) error {
 		c := r.victim(rng)
 		r.kill(c, rng)
-		reopen(c.index)
-		return nil
+		return reopen(c.index)
 	}})
 }
 
@@ -120,7 +140,9 @@ func (r *run) entryFaults() (all []Fault) {
 // expire has the store end a client's session.
 func (r *run) expire(ctx context.Context, rng *rand.Rand, _ time.Duration) error {
 	c := r.victim(rng)
-	s, err := c.Session(ctx)
+	brief, cancel := context.WithTimeout(ctx, r.h.TTL/10) // its link may be frozen
+	defer cancel()
+	s, err := c.Session(brief)
 	if err != nil {
 		return err
 	}
@@ -133,10 +155,15 @@ func (r *run) expire(ctx context.Context, rng *rand.Rand, _ time.Duration) error
 // remove removes an entry as an operator would: by its name, which he has seen in
 // the line.
 func (r *run) remove(ctx context.Context, rng *rand.Rand, _ time.Duration) error {
-	recipe := r.o.Recipes[rng.IntN(len(r.o.Recipes))]
-	c, err := recipe.Contenders(ctx, r.clients[rng.IntN(len(r.clients))].Client)
-	if err != nil {
-		return err
+	recipe := pick(rng, r.mix.recipes...)
+	var c coord.Contenders
+	if recipe.Contenders != nil {
+		brief, cancel := context.WithTimeout(ctx, r.h.TTL/10) // its link may be frozen
+		defer cancel()
+		var err error
+		if c, err = recipe.Contenders(brief, User{Client: pick(rng, r.clients...).Client}); err != nil {
+			return err
+		}
 	}
 	nodes, err := r.observer.List(ctx, recipe.Dir)
 	if err != nil || len(nodes) == 0 {
@@ -157,7 +184,7 @@ func (r *run) remove(ctx context.Context, rng *rand.Rand, _ time.Duration) error
 
 // removeAll removes a line as an operator would.
 func (r *run) removeAll(ctx context.Context, rng *rand.Rand, _ time.Duration) error {
-	recipe := r.o.Recipes[rng.IntN(len(r.o.Recipes))]
+	recipe := pick(rng, r.mix.recipes...)
 	done := r.history.RemovingAll(recipe.Name)
 	err := r.h.RemoveDir(ctx, r.ns, recipe.Dir)
 	done(err)

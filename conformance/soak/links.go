@@ -31,7 +31,7 @@ func (r *run) linkFaults() (all []Fault) {
 			}
 			defer r.history.Trouble(c.name, l.name)()
 			l.apply(c)
-			Pause(ctx, UpTo(rng, most))
+			r.lasts(ctx, rng, most)
 			defer r.well(c)
 			return c.link.Heal()
 		}})
@@ -47,7 +47,7 @@ func (r *run) linkFaults() (all []Fault) {
 			c := r.victim(rng)
 			defer r.history.Trouble(c.name, "request late")()
 			release := r.h.Hold(c.link)
-			Pause(ctx, UpTo(rng, most))
+			r.lasts(ctx, rng, most)
 			release()
 			return nil
 		}})

@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 )
@@ -29,9 +28,6 @@ func (r *run) onlook(c *client) {
 		}
 	}
 }
-
-// errNothing: a range has to show something or say why not.
-var errNothing = errors.New("it has ended and did not say why")
 
 // watch ranges over the states of a line.
 func (r *run) watch(c *client, recipe Recipe, who string) {
@@ -77,7 +73,7 @@ func (r *run) follow(c *client, recipe Recipe, who string) {
 		defer f.Left()
 		for c.life.Err() == nil {
 			f.Begin()
-			if err := recipe.Follow(c.life, c.Client, func(token uint64, value string) bool {
+			if err := recipe.Follow(c.life, User{Client: c.Client}, func(token uint64, value string) bool {
 				f.Saw(token, value)
 				return stays()
 			}); err != nil {

@@ -17,7 +17,8 @@ type Options struct {
 	Pause    time.Duration // between faults, at the most; 0 is half a TTL
 	Seed     uint64        // of all choices; 0 is one by chance
 	Clients  int           // 0 is 5
-	Workers  int           // of each client; 0 is 3
+	Workers  int           // of each client, at the most; 0 is 3
+	Crowd    int           // of one client, in rounds with a crowd; 0 is 24, or 80 if Exact
 	Recipes  []Recipe      // nil is Recipes()
 	Faults   []Fault       // of the store, beside those of the harness
 
@@ -59,6 +60,12 @@ func (o Options) complete(h harness.Harness) Options {
 	if o.Namespace == "" {
 		o.Namespace = fmt.Sprintf("soak/%x", o.Seed)
 	}
+	if o.Crowd == 0 {
+		o.Crowd = 24
+		if o.Exact {
+			o.Crowd = 80
+		}
+	}
 	if o.Recipes == nil {
 		o.Recipes = Recipes()
 	}
@@ -72,20 +79,4 @@ func (o Options) late() time.Duration {
 		return 100 * time.Millisecond
 	}
 	return 2 * time.Second
-}
-
-// UpTo returns a random time of at least a millisecond and about most at the
-// most, for faults.
-func UpTo(rng *rand.Rand, most time.Duration) time.Duration {
-	return time.Millisecond + time.Duration(rng.Int64N(int64(most)))
-}
-
-// Pause waits, unless ctx ends first, for faults.
-func Pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select { // whichever comes first: the caller looks at ctx if it matters
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/coordkit/coordkit/conformance/history"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -26,7 +27,7 @@ func (r *run) serveAll(ctx context.Context) {
 		for _, recipe := range r.o.Recipes {
 			for _, want := range recipe.Wants {
 				if err := r.serve(ctx, c, recipe, want); err != nil {
-					r.history.Violated(recipe.Name, "%s cannot have %s (%s) after all is well again: %v", c.name, recipe.Name, want.Kind, err)
+					r.history.Violated(history.Resolution, recipe.Name, "%s cannot have %s (%s) after all is well again: %v", c.name, recipe.Name, want.Kind, err)
 					return
 				}
 			}
@@ -49,7 +50,11 @@ func (r *run) serve(ctx context.Context, c *client, recipe Recipe, want Want) er
 
 func (r *run) serveOnce(ctx context.Context, c *client, recipe Recipe, want Want) error {
 	op := r.history.Call(c.name, recipe.Name, want.Kind, want.Permits)
-	hold, err := want.Acquire(ctx, c.Client, op)
+	hold, err := want.Acquire(ctx, User{Client: c.Client}, op)
+	if _, least := recipe.limit(); errors.Is(err, coord.ErrInvalid) && want.Permits > least {
+		op.Failed(err, nil, 0)
+		return nil // the limit is lower at present
+	}
 	if err != nil {
 		op.Failed(err, ctx.Err(), 0)
 		return err
@@ -68,7 +73,7 @@ func (r *run) showAll(ctx context.Context) {
 		for _, l := range c.looks {
 			for !l.quiet() {
 				if ctx.Err() != nil {
-					r.history.Violated(l.object, "the line is empty, and %s", l.shown())
+					r.history.Violated(history.Observation, l.object, "the line is empty, and %s", l.shown())
 					return
 				}
 				Pause(ctx, r.h.TTL/20) // no event tells
@@ -94,7 +99,7 @@ func (r *run) emptied(ctx context.Context, recipe Recipe) {
 			return
 		}
 		if ctx.Err() != nil {
-			r.history.Violated(recipe.Name, "%d entries are left in %s: %v (%v)", len(nodes), recipe.Dir, keys(nodes), err)
+			r.history.Violated(history.Leftovers, recipe.Name, "%d entries are left in %s: %v (%v)", len(nodes), recipe.Dir, keys(nodes), err)
 			return
 		}
 		Pause(ctx, r.h.TTL/20) // no event tells
@@ -127,7 +132,7 @@ func (r *run) farewell(ctx context.Context) {
 			return
 		}
 		if ctx.Err() != nil {
-			r.history.Violated("", "the store still has %+v of clients that were closed; %d keys are foreign (%v)", left, r.foreign, err)
+			r.history.Violated(history.Leftovers, "", "the store still has %+v of clients that were closed; %d keys are foreign (%v)", left, r.foreign, err)
 			return
 		}
 		Pause(ctx, r.h.TTL/20) // no event tells

@@ -3,10 +3,12 @@ package soak
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,6 +102,10 @@ type run struct {
 	ns      string
 	history *history.History
 	clients []*client
+	mix     *mix // of the round
+	turns   turns
+	limits  limits
+	reasons atomic.Int64 // to ask somebody to let go
 	result  Result
 
 	observer driver.Conn // looks on
@@ -120,7 +126,9 @@ func Run(ctx context.Context, h harness.Harness, o Options) (Result, error) {
 	}
 	r.result = Result{Seed: o.Seed, Faults: make(map[string]int), History: r.history}
 	for _, recipe := range o.Recipes {
-		r.history.Limit(recipe.Name, recipe.Limit)
+		if len(recipe.Limits) > 0 {
+			r.history.Limit(recipe.Name, recipe.Limits[0])
+		}
 	}
 	defer r.discard()
 	err = r.all(ctx)
@@ -163,10 +171,20 @@ func (r *run) round(ctx context.Context, d time.Duration) error {
 	calls, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	stop := make(chan struct{})
+	rng := rand.New(rand.NewPCG(r.o.Seed, uint64(r.result.Rounds)))
+	r.mix = r.mixed(rng, append(r.faults(), r.clientFaults(func(i int) error {
+		if err := r.open(ctx, i); err != nil {
+			return fmt.Errorf("%w: %w", errNoClient, err)
+		}
+		r.employ(calls, r.clients[i], stop)
+		return nil
+	})...))
+	r.limits.begin(r.history, r.o.Recipes)
 	for _, c := range r.clients {
+		r.well(c)
 		r.employ(calls, c, stop)
 	}
-	failed := r.disturb(ctx, d, func(c *client) { r.employ(calls, c, stop) })
+	failed := r.disturb(ctx, rng, d)
 	close(stop)
 
 	var workers sync.WaitGroup
@@ -182,6 +200,7 @@ func (r *run) round(ctx context.Context, d time.Duration) error {
 	select { // if several are ready the history tells the truth all the same
 	case <-done:
 	case <-patience.C:
+		r.noteLines(ctx)
 		r.history.Unresolved()
 	case <-ctx.Done():
 	}
@@ -194,6 +213,15 @@ func (r *run) round(ctx context.Context, d time.Duration) error {
 		r.settle(ctx)
 	}
 	return ctx.Err()
+}
+
+// noteLines adds to the log what stands in the lines, for those who want to know why
+// somebody waits.
+func (r *run) noteLines(ctx context.Context) {
+	for _, recipe := range r.o.Recipes {
+		nodes, err := r.observer.List(ctx, recipe.Dir)
+		r.history.Note("in the line of %s: %v (%v)", recipe.Name, keys(nodes), err)
+	}
 }
 
 // patience is how long it takes until everybody has been served once all is

@@ -54,8 +54,10 @@ type Elected struct{ *election.Leadership }
 func (l Elected) Release(ctx context.Context) error { return l.Resign(ctx) }
 
 // Election is the election.
-func Election(c *coord.Client, name string) Electing {
-	e := election.New(c, name)
+func Election(c *coord.Client, name string) Electing { return ElectionOf(election.New(c, name)) }
+
+// ElectionOf is an election that was made with options.
+func ElectionOf(e *election.Election) Electing {
 	lead := func(l *election.Leadership, err error) (Leadership, error) {
 		if err != nil {
 			return nil, err

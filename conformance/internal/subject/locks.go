@@ -10,8 +10,10 @@ import (
 )
 
 // Mutex is the mutex.
-func Mutex(c *coord.Client, name string) Want {
-	m := mutex.New(c, name)
+func Mutex(c *coord.Client, name string) Want { return MutexOf(mutex.New(c, name)) }
+
+// MutexOf is a mutex that was made with options.
+func MutexOf(m *mutex.Mutex) Want {
 	return Want{
 		Acquire: locks(m.Lock), Try: locks(m.TryLock), Do: m.Do,
 		Contenders: m.Contenders, Revoke: m.Revoke,
@@ -27,8 +29,10 @@ type ReadWrite struct {
 }
 
 // RWLock is the read-write lock.
-func RWLock(c *coord.Client, name string) ReadWrite {
-	l := rwlock.New(c, name)
+func RWLock(c *coord.Client, name string) ReadWrite { return RWLockOf(rwlock.New(c, name)) }
+
+// RWLockOf is a read-write lock that was made with options.
+func RWLockOf(l *rwlock.RWLock) ReadWrite {
 	return ReadWrite{
 		Read: Want{
 			Acquire: locks(l.RLock), Try: locks(l.TryRLock), Do: l.RDo,

@@ -16,7 +16,11 @@ type Counting struct {
 
 // Semaphore is the semaphore.
 func Semaphore(c *coord.Client, name string, limit int) Counting {
-	s := semaphore.New(c, name, limit)
+	return SemaphoreOf(semaphore.New(c, name, limit))
+}
+
+// SemaphoreOf is a semaphore that was made with options.
+func SemaphoreOf(s *semaphore.Semaphore) Counting {
 	return Counting{
 		Want: func(permits int) Want {
 			return Want{
