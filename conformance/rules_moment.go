@@ -14,6 +14,7 @@ func momentCases() []Case {
 	return []Case{
 		{Name: "one in place of another", Check: func(t *Trial) { listsMoments(t, 1) }},
 		{Name: "a line that moves on", Check: func(t *Trial) { listsMoments(t, 6) }},
+		{Name: "data of the same moment", Check: listsDataOfTheMoment},
 	}
 }
 
@@ -42,11 +43,19 @@ func listsMoments(t *Trial, length int) {
 			t.NotVerified("%s does not show the line before it moves, which other cases are about", who)
 		}
 	}
+	t.whileMoving(lists, steps, func(step int) {
+		add(length + step)
+		t.Delete(writer, line[0])
+		line = line[1:]
+	}, func(who string, nodes []driver.Node) error { return t.momentOf(who, nodes, length) })
+}
+
+// whileMoving makes steps, one after the other, while each of the lists is made all the
+// time and checked.
+func (t *Trial) whileMoving(lists map[string]func(dir string) []driver.Node, steps int, move func(step int), check func(who string, nodes []driver.Node) error) {
 	moving := t.Go(func() {
 		for step := range steps {
-			add(length + step)
-			t.Delete(writer, line[0])
-			line = line[1:]
+			move(step)
 			if step%5 == 0 {
 				t.pause()
 			}
@@ -56,7 +65,7 @@ func listsMoments(t *Trial, length int) {
 	for who, list := range lists {
 		looking = append(looking, t.Go(func() {
 			for looks := 0; !ended(moving) && t.ctx.Err() == nil; looks++ {
-				if err := t.momentOf(who, list(dir), length); err != nil {
+				if err := check(who, list(dir)); err != nil {
 					t.Fatalf("%v", err)
 				}
 				if looks%5 == 0 {
@@ -69,6 +78,42 @@ func listsMoments(t *Trial, length int) {
 		t.pause()
 	}
 	t.join("a list of a line that moves", looking...)
+}
+
+// listsDataOfTheMoment lists a line of which the first node is updated with the number
+// of the node that was made just before, and the node made before that is deleted then. A
+// list that shows a number holds the node of that number, or of the next.
+func listsDataOfTheMoment(t *Trial) {
+	const steps = 120
+	writer, reader := t.Session(), t.Session()
+	first := t.Create(writer, dir, "first", '0')
+	latest := first
+	var former driver.Node
+	t.whileMoving(t.lists(reader), steps, func(step int) {
+		n := t.Create(writer, dir, strconv.Itoa(step))
+		latest = t.Update(writer, latest, strconv.AppendInt(nil, int64(step), 10)...)
+		if step > 0 {
+			t.Delete(writer, former)
+		}
+		former = n
+	}, func(who string, nodes []driver.Node) error {
+		i := slices.IndexFunc(nodes, first.Same)
+		if i < 0 || len(nodes[i].Data) == 0 { // not yet; or the list is one of names
+			return nil
+		}
+		told := string(nodes[i].Data)
+		for _, n := range nodes {
+			number, err := strconv.Atoi(n.ID)
+			if least, _ := strconv.Atoi(told); err == nil && number >= least {
+				return nil
+			}
+		}
+		if told == "0" { // as it was created
+			return nil
+		}
+		return fmt.Errorf("%s shows %s, of which the first was updated to %s after node %s had been made: "+
+			"a state that never was", who, show(nodes...), told, told)
+	})
 }
 
 // momentOf returns an error unless a list is of the line at one moment: numbers

@@ -61,6 +61,12 @@ func listSabotages() []Sabotage {
 			Apply: tearLists,
 		},
 		{
+			Name: "data-read-later", Breaks: "L1",
+			Doc: "A list holds the nodes of one moment with the data of a later one. " +
+				"(ZooKeeper's names, whose data are read one by one.)",
+			Apply: tearData,
+		},
+		{
 			Name: "foreign-keys-listed", Breaks: "L2",
 			Doc: "Each key in the directory counts as a node, ahead of all others.",
 			Apply: withForeign(func(nodes []driver.Node) []driver.Node {
