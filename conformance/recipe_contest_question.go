@@ -88,8 +88,14 @@ func contestQuestionGivenUp(d duel) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
 	waiter := d.join(ctx, "the waiter whose entry was removed", d.other(c), 2)
-	d.removeNode(d.entries(2)[1])
-	d.isAsked(q)
+	entry := d.entries(2)[1]
+	d.removeNode(entry)
+	d.Eventually(d.patience()+d.h.TTL, func() error {
+		if ended(q.asked) || d.hasAnother(entry) {
+			return nil
+		}
+		return errors.New("nobody asks why an entry is gone that an operator has removed")
+	})
 	cancel()
 	if !d.within(100*time.Millisecond, waiter.over) {
 		d.Fatalf("%s: the acquire does not return within 100 ms of its ctx's end", waiter.what)

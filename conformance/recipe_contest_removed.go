@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -19,16 +20,22 @@ func (d duel) losesPlace(b *bid, entry driver.Node, giveUp func()) {
 		if ended(b.over) {
 			return nil
 		}
-		for _, n := range d.contending() {
-			if n.Session == entry.Session && n.ID == entry.ID && n.Token > entry.Token {
-				giveUp()
-				want = context.Canceled
-				return nil
-			}
+		if d.hasAnother(entry) {
+			giveUp()
+			want = context.Canceled
+			return nil
 		}
 		return errors.New(b.what + ": the acquire does not return, and has no other entry")
 	})
 	d.fails(b, want)
+}
+
+// hasAnother reports whether whose entry was removed has made another one. That is right if
+// it had not looked at the line yet.
+func (d duel) hasAnother(entry driver.Node) bool {
+	return slices.ContainsFunc(d.contending(), func(n driver.Node) bool {
+		return n.Session == entry.Session && n.ID == entry.ID && n.Token > entry.Token
+	})
 }
 
 func contestRemoved(d duel) {
