@@ -138,7 +138,7 @@ func (t *trial) use(op *history.Op, held *mutex.Held, letGo <-chan struct{}, wit
 	lost = held.Err()
 	op.Releasing(lost)
 	if lost != nil && !errors.Is(lost, coord.ErrNotHeld) {
-		t.b.history.Violated(t.name, "the error of a lock that was lost is not ErrNotHeld: %v", lost)
+		t.b.history.Violated(history.Cause, t.name, "the error of a lock that was lost is not ErrNotHeld: %v", lost)
 	}
 	if lost == nil {
 		close(stop)
@@ -180,7 +180,7 @@ func (t *trial) wait(who string, c *coord.Client) (lost error) {
 // unless somebody takes it away in the store.
 func (t *trial) waitApart(who string, c *coord.Client) {
 	if lost := t.wait(who, c); lost != nil && !t.b.f.Outside && t.b.f.MayEnd == "" {
-		t.b.history.Violated(t.name, "%s has lost the lock, and nothing has happened to it: %v", who, lost)
+		t.b.history.Violated(history.Cause, t.name, "%s has lost the lock, and nothing has happened to it: %v", who, lost)
 	}
 }
 
