@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Rules are the rules to check; nil means all of Rules().
 	Rules []Rule
-	// Parallel is how many cases run at a time; 0 means 24. Most of them wait
+	// Parallel is how many cases run at a time; 0 means 36. Most of them wait
 	// most of the time.
 	Parallel int
 	// OnResult is called with each result as soon as it is there, from one
@@ -116,7 +116,7 @@ func newRunner(h Harness, o Options) (*runner, error) {
 		o.Rules = Rules()
 	}
 	if o.Parallel == 0 {
-		o.Parallel = 24
+		o.Parallel = 36
 	}
 	h, err := complete(h, o.Rules)
 	if err != nil {
