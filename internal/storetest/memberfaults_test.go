@@ -44,7 +44,7 @@ var memberFaults = []memberFault{
 	{name: "a follower killed", knowAll: true, lasts: 20, cut: kill, heal: restart},
 	{name: "the leader killed", leader: true, knowAll: true, lasts: 20, cut: kill, heal: restart},
 	{name: "a follower frozen", knowAll: true, lasts: 20, cut: freeze, heal: thaw},
-	{name: "the leader frozen for less than the TTL", leader: true, knowAll: true, lasts: 8, cut: freeze, heal: thaw},
+	{name: "the leader frozen for less than the TTL", leader: true, knowAll: true, freezes: true, lasts: 8, cut: freeze, heal: thaw},
 	{name: "the leader frozen beyond the TTL", leader: true, knowAll: true, freezes: true, lasts: 30, cut: freeze, heal: thaw},
 	{name: "no majority for less than the TTL", knowAll: true, lasts: 8, cut: freezeOthers, heal: thawOthers},
 }
