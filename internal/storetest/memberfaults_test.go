@@ -14,7 +14,7 @@ type memberFault struct {
 	name    string
 	leader  bool // it is the leader's
 	knowAll bool // the holder knows all members, and not this one alone
-	freezes bool // the leader stands still for longer than the TTL
+	freezes bool // the leader stands still for longer than an election takes
 
 	// lasts is how many tenths of a TTL it lasts at the most. 0: until the holders
 	// have lost their locks.
