@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ func leftoverRules() []Rule {
 			Cases: []Case{
 				{Name: "calls after Close", Check: callsAfterClose},
 				{Name: "waits", Check: closeEndsWaits},
+				{Name: "waits for each other", Check: closeEndsAllFirst},
 				{Name: "calls under way", Needs: NeedLink, Check: closeEndsCalls},
 				{Name: "nodes", Check: closeLeavesNoNode},
 				leavesCount("keys", func(r Residue) int { return r.Keys }),
@@ -72,6 +74,32 @@ func closeEndsWaits(t *Trial) {
 	}
 	if !isOver(w.err) {
 		t.Fatalf("WaitDelete, when its connection is closed, returned %s; want ErrClosed", errorOf(w.err))
+	}
+}
+
+// closeEndsAllFirst closes a connection whose sessions wait for each other's nodes. The
+// nodes go, and nobody is to be told that it is its turn: it is over for all of them.
+func closeEndsAllFirst(t *Trial) {
+	const count = 4
+	c := t.Open()
+	var sessions []driver.Session
+	var nodes []driver.Node
+	for i := range count {
+		s := t.SessionOn(c)
+		sessions, nodes = append(sessions, s), append(nodes, t.Create(s, dir, strconv.Itoa(i)))
+	}
+	var waits []*waiting
+	for i, s := range sessions {
+		waits = append(waits, t.wait(s, nodes[(i+1)%count]))
+	}
+	t.closeConn(c)
+	for _, w := range waits {
+		if !t.within(time.Second, w.done) {
+			t.Fatalf("WaitDelete has not returned a second after Conn.Close")
+		}
+		if !isOver(w.err) {
+			t.Fatalf("WaitDelete for the node of another session, when the connection of both is closed, returned %s; want ErrClosed", errorOf(w.err))
+		}
 	}
 }
 

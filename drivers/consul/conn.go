@@ -149,6 +149,8 @@ func (c *conn) Close() error {
 	c.closed = true
 	for s := range c.sessions {
 		s.close()
+	}
+	for s := range c.sessions { // when none of them can be told that a node of another is gone
 		c.farther.Go(func() { c.destroyUntilDone(s.id, s.limit(), s.ttl) })
 	}
 	c.mu.Unlock()

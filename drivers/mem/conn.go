@@ -105,6 +105,9 @@ func (c *Conn) Close() error {
 		c.mu.Unlock()
 		c.store.forsake(c)
 		for s := range sessions {
+			s.lease.End(closedError("session", s.lessee.id))
+		}
+		for s := range sessions { // when none of them can be told that a node of another is gone
 			s.part()
 		}
 		for s := range sessions {

@@ -177,9 +177,8 @@ func (s *session) Close(ctx context.Context) error {
 	return err
 }
 
-// part is Close without waiting for the store or for what still runs.
+// part asks the store to end a session that has ended here, and waits for nothing.
 func (s *session) part() {
-	s.lease.End(closedError("session", s.lessee.id))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // so that nothing is waited for
 	if _, err := ask(ctx, s.conn.link, call{op: OpClose, key: s.lessee.id}, s.lessee, (*Store).end); err == nil {

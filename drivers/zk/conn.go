@@ -84,6 +84,8 @@ func (c *conn) Close() error {
 	c.closed = true
 	for s := range c.sessions {
 		s.end()
+	}
+	for s := range c.sessions { // when none of them can be told that a node of another is gone
 		s.startFarewell(&c.partings)
 	}
 	observer := c.observer

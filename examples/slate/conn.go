@@ -66,8 +66,11 @@ func (c *conn) Close() error {
 	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	var closing sync.WaitGroup
 	for s := range sessions {
+		s.end()
+	}
+	var closing sync.WaitGroup
+	for s := range sessions { // when none of them can be told that a node of another is gone
 		closing.Go(func() { _ = s.Close(ctx) })
 	}
 	closing.Wait()
