@@ -7,7 +7,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-// Ask is somebody's request that a holder lets go. It is for one goroutine.
+// Ask is a client's request to a holder to release. It is for one goroutine.
 type Ask struct {
 	h           *History
 	who, client string
@@ -19,8 +19,8 @@ type Ask struct {
 	overAt      time.Duration
 }
 
-// Asking records that somebody, named as in Call, is about to ask whoever holds an
-// object with a token to let go. Each reason of a history is another one.
+// Asking records that a client is about to ask the holder of a token to release it. who is
+// a name as Call takes it. Each reason of a history is another one.
 func (h *History) Asking(who, object string, token uint64, reason string) *Ask {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,7 +106,7 @@ func (e *Ear) Heard(r coord.Revocation) {
 // ended and overdue are as in Failed.
 func (e *Ear) Ended(err, ended error, overdue time.Duration) {
 	op, h := e.op, e.op.h
-	op.Did("listens for who asks it to let go of", err, ended, overdue)
+	op.Did("listens for requests to release", err, ended, overdue)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Since(h.start)

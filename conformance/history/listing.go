@@ -7,8 +7,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-// Look is one look at who holds an object and who waits for it. It is for one
-// goroutine.
+// Look is one listing of an object's holders and waiters. It is for one goroutine.
 type Look struct {
 	h           *History
 	who, client string

@@ -20,7 +20,7 @@ type object struct {
 	grants  []*Op          // that counted, in the order in which they came
 	said    map[string][]said
 	watched []watching
-	asks    map[uint64][]*Ask          // by the token of who is asked to let go
+	asks    map[uint64][]*Ask          // by the token of the hold they are about
 	listed  map[uint64]coord.Contender // by token, as listed last
 
 	removing    map[uint64]*excuse // entries, by token

@@ -76,7 +76,7 @@ func (h *History) Call(who, name string, kind Kind, permits int) *Op {
 	return op
 }
 
-// clientOf returns the client of somebody who is named as in Call.
+// clientOf returns the client of a name as Call takes it.
 func clientOf(who string) string {
 	client, _, _ := strings.Cut(who, ".")
 	return client

@@ -16,11 +16,11 @@ const (
 	Reentry     Promise = "re-entry"    // a hold is entered again under its context, and not once it is lost
 	Repetition  Promise = "repetition"  // a release can be repeated, and ends nothing else
 	Trade       Promise = "downgrade"   // a downgraded hold stands in its place, with its token
-	Revocation  Promise = "revocation"  // who is asked to let go hears of it, and nothing else happens
+	Revocation  Promise = "revocation"  // a holder hears of each request to release, and nothing else happens
 	Listing     Promise = "listing"     // holders are listed with who they are
 	Limits      Promise = "limits"      // a request for more than the limit fails at once
 	Value       Promise = "value"       // what a leader proclaims counts while it leads
-	Observation Promise = "observation" // who looks on is shown what lasts, in order
+	Observation Promise = "observation" // an observer is shown each lasting state, in order
 	Wrapped     Promise = "do"          // a function is run under a hold, which is released whichever way it ends
 	Service     Promise = "run"         // a service stands again after a loss, and runs one function at a time
 	Leftovers   Promise = "leftovers"   // nothing is left of what is over

@@ -139,7 +139,7 @@ func (w *worker) stale(ctx context.Context, h *hold, last held) {
 		}
 	}
 	if _, err := last.Revoked(b); b.Err() == nil && !errors.Is(err, coord.ErrNotHeld) {
-		bad(history.Revocation, "listens for who asks it to let go", err)
+		bad(history.Revocation, "listens for requests to release it", err)
 	}
 	if len(h.want.Enter) > 0 {
 		if inner, err := pick(w.rng, h.want.Enter...).By(last.Context(), h.user); err == nil {

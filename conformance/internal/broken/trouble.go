@@ -28,7 +28,7 @@ func troubleMistakes() []mistake {
 		},
 		{
 			name: "revoke-trouble-is-final", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
-			doc: "Who asks another to let go takes a request that was lost for the answer.",
+			doc: "Revoke takes a lost request for the holder's answer.",
 			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
 				revoke := w.Revoke
 				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
