@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"text/tabwriter"
 	"time"
 
@@ -61,7 +60,7 @@ func TestCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				h, stop := open()
 				defer stop()
 				if r := calls(t, h, programs); r.Status != conformance.Passed {
@@ -86,7 +85,7 @@ func TestCallsFind(t *testing.T) {
 		for i, s := range kinds {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
 					tries, v := hunt(t, s.Apply(memHarness(time.Second)), 1000)
 					mu.Lock()
 					defer mu.Unlock()
@@ -134,7 +133,7 @@ func TestCallsExplain(t *testing.T) {
 		if s.Name != "update-wakes" {
 			continue
 		}
-		synctest.Test(t, func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
 			r := calls(t, s.Apply(memHarness(time.Second)), 0)
 			for _, want := range []string{
 				"W2 is broken: WaitDelete returns nil for nothing else",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -72,7 +71,7 @@ func TestDeafAfterReset(t *testing.T) {
 	for _, id := range []string{"M1", "P1", "R1"} {
 		found := false
 		for run := 0; !found && run < most; run++ {
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				h := memHarness(time.Second)
 				h.Timeout = 30 * time.Second
 				relink(&h, func(c driver.Conn, l conformance.Link) (driver.Conn, conformance.Link) {

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -13,7 +12,7 @@ import (
 // programs runs G2 in virtual time.
 func programs(t *testing.T, h conformance.Harness, seed uint64) (res conformance.Result) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		h, end := closing(h)
 		defer end()
 		found, err := conformance.Check(t.Context(), h, conformance.Options{Rules: pick(t, "G2"), Exact: true, Seed: seed})
@@ -39,7 +38,7 @@ func TestPrograms(t *testing.T) {
 
 // Options.Soak is how long programs run, whatever the time-out of a case.
 func TestSoakOption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		h, end := closing(memHarness(time.Second))
 		defer end()
 		h.Timeout = 30 * time.Second

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -132,7 +131,7 @@ func TestRecipesThatAreBroken(t *testing.T) {
 		for _, s := range suspects() {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
 					h := s.apply(memHarness(time.Second))
 					h.Timeout = 30 * time.Second
 					found, err := conformance.Check(t.Context(), h, conformance.Options{Rules: s.rules})

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -49,7 +48,7 @@ func (s *lateSession) Err() error {
 // A driver that gives up no part of the lease still tells of a loss before others hold,
 // and one rule of the recipes names what is missing.
 func TestLeaseWithoutMargin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		h := onSessions(memHarness(time.Second), withoutMargin)
 		for _, r := range check(t, h, pick(t, "S3", "M8", "M23")...).Results {
 			want := conformance.Passed

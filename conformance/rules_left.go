@@ -86,7 +86,7 @@ func closeEndsAllFirst(t *Trial) {
 	var nodes []driver.Node
 	for i := range count {
 		s := t.SessionOn(c)
-		sessions, nodes = append(sessions, s), append(nodes, t.Create(s, dir, strconv.Itoa(i)))
+		sessions, nodes = append(sessions, s), append(nodes, t.Create(s, dir, strconv.Itoa(i), byte(i)))
 	}
 	var waits []*waiting
 	for i, s := range sessions {

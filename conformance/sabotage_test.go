@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"text/tabwriter"
 	"time"
 
@@ -60,7 +59,7 @@ func TestSabotage(t *testing.T) {
 					}
 					t.Run(s.Name, func(t *testing.T) {
 						t.Parallel()
-						synctest.Test(t, func(t *testing.T) {
+						bubble(t, func(t *testing.T) {
 							rules := conformance.DriverRules()
 							if !d.others {
 								rules = brokenRule(t, s)
@@ -135,7 +134,7 @@ type catches struct {
 // sound notes what the sound driver does not offer, and returns what it does.
 func (c *catches) sound(t *testing.T, harness func(*testing.T) conformance.Harness) (caps driver.Caps) {
 	c.absent = make(map[string]bool)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		h := harness(t)
 		conn, err := h.Open(t.Context(), "caps")
 		if err != nil {
@@ -192,7 +191,7 @@ func (c *catches) table(t *testing.T) string {
 // The reference driver does not list by name. One that does, and soundly, keeps
 // every rule.
 func TestNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		found, err := conformance.Check(t.Context(), sabotage.Names(memHarness(time.Second)),
 			conformance.Options{Rules: conformance.DriverRules()})
 		if err != nil {

@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -101,7 +100,7 @@ func TestSoakFindsBrokenRecipes(t *testing.T) {
 		}
 	})
 	// What stands here as sound is.
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		fair := broken{name: "sound", wants: mutexOf(turns)}
 		soak.Test(t, memHarness(time.Second), soak.Options{Duration: 5 * time.Minute, Exact: true, Recipes: []soak.Recipe{fair.recipe()}})
 	})

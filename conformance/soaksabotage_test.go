@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -46,7 +45,7 @@ func attempts() (all []attempt) {
 func soaked(t *testing.T, all []attempt, sabotage func(conformance.Harness) conformance.Harness, change func(*soak.Options)) (n int, found history.Violation) {
 	t.Helper()
 	for i, a := range all {
-		synctest.Test(t, func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
 			sound, end := closing(memHarness(time.Second))
 			h := sabotage(sound)
 			if a.plain {

@@ -152,8 +152,8 @@ func (r *run) kill(c *client, rng *rand.Rand) {
 		c.link.Freeze(netfault.Both)
 	}
 	c.end()
-	c.workers.Wait() // all of its calls end with its life
-	c.onlookers.Wait()
+	r.ended("a call of a recipe", &c.workers)
+	r.ended("a watch of "+c.name, &c.onlookers)
 	limit := r.h.TTL / 5
 	brief, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -177,7 +177,7 @@ func (r *run) closeClient(c *client) {
 		r.history.Violated(history.Closing, "", "client %s is closed, and it still watches", c.name)
 	}
 	c.end() // what Close has not ended
-	c.onlookers.Wait()
+	r.ended("a watch of "+c.name, &c.onlookers)
 	closeLink(c.link)
 }
 
@@ -211,10 +211,20 @@ func (r *run) closeSession(ctx context.Context, c *client) error {
 	return nil
 }
 
+// ended waits for goroutines whose ctx has ended. Calls that ignore their ctx must not
+// stop the run, which has to tell of them.
+func (r *run) ended(what string, all *sync.WaitGroup) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.patience())
+	defer cancel()
+	if !finished(ctx, all) {
+		r.history.Violated(history.Deadline, "", "%s has not returned %v after its ctx ended", what, r.patience())
+	}
+}
+
 // finished waits until goroutines have ended, or ctx has.
 func finished(ctx context.Context, all *sync.WaitGroup) bool {
 	done := make(chan struct{})
-	go func() { all.Wait(); close(done) }() // the caller sees to it that it ends
+	go func() { all.Wait(); close(done) }() // stays only if they never end
 	select {                                // if both are ready they have ended late
 	case <-done:
 		return true

@@ -83,7 +83,7 @@ func (r *run) clientFaults(reopen func(index int) error) []Fault {
 			for range 2 { // closing again changes nothing
 				r.closeClient(c)
 			}
-			c.workers.Wait()
+			r.ended("a call of a recipe", &c.workers)
 			return reopen(c.index)
 		}},
 	}

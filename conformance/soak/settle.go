@@ -147,7 +147,7 @@ func (r *run) discard() {
 		r.history.Closing(c.name)
 		_ = c.Close(ctx) // the run has failed for another reason
 		c.end()
-		c.onlookers.Wait()
+		r.ended("a watch of "+c.name, &c.onlookers)
 		closeLink(c.link)
 	}
 	if r.observer != nil {

@@ -191,21 +191,16 @@ func (r *run) round(ctx context.Context, d time.Duration) error {
 	for _, c := range r.clients {
 		workers.Go(c.workers.Wait)
 	}
-	done := make(chan struct{})
-	go func() { workers.Wait(); close(done) }()
 	// Every call that is still open when everything has been well for so long is
 	// one that never comes to an end.
-	patience := time.NewTimer(r.patience())
-	defer patience.Stop()
-	select { // if several are ready the history tells the truth all the same
-	case <-done:
-	case <-patience.C:
+	patience, cancel := context.WithTimeout(ctx, r.patience())
+	defer cancel()
+	if !finished(patience, &workers) && ctx.Err() == nil {
 		r.noteLines(ctx)
 		r.history.Unresolved()
-	case <-ctx.Done():
 	}
 	giveUp()
-	<-done
+	r.ended("a call of a recipe", &workers)
 	if failed != nil {
 		return failed
 	}
