@@ -210,13 +210,11 @@ func (w *world) harness(name string, ttl time.Duration, badTTL ...time.Duration)
 const suiteTTL = 5 * time.Second
 
 func TestConformance(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, single.Get(t))
 	drivertest.Conforms(t, w.harness("consul", suiteTTL, 999*time.Millisecond))
 }
 
 func TestConformanceThreeServers(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, triple.Get(t))
 	drivertest.Conforms(t, w.harness("consul, three servers", suiteTTL, 999*time.Millisecond))
 }
@@ -231,7 +229,6 @@ func rules(ids ...string) conformance.Options {
 // With the TTL that Consul grants by default. Only the rules that are about
 // time are worth the time that this takes.
 func TestConformanceDefaultTTL(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, patient.Get(t))
 	const ttl = 10 * time.Second
 	drivertest.Conforms(t, w.harness("consul, default TTL", ttl, ttl-time.Millisecond),
@@ -240,7 +237,6 @@ func TestConformanceDefaultTTL(t *testing.T) {
 
 // By package api alone. Only what is said of keys is another way then.
 func TestConformanceOwnClient(t *testing.T) {
-	t.Parallel()
 	w := newWorld(t, single.Get(t))
 	w.own = true
 	drivertest.Conforms(t, w.harness("consul, a client of one's own", suiteTTL, 999*time.Millisecond),

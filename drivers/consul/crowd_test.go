@@ -77,7 +77,7 @@ func TestThousandWaitsOnOneLock(t *testing.T) {
 	timing.attempt = patience // the wait for one's turn counts
 	f := startOn(t, standard.Get(t), timing)
 	s := f.open(2 * time.Minute) // of which an attempt has a third
-	const many = 1000
+	const many = 300
 	nodes := make([]driver.Node, many)
 	var joining, waits sync.WaitGroup
 	for i := range many {
@@ -107,12 +107,12 @@ func TestThousandWaitsOnOneLock(t *testing.T) {
 
 // A thousand wait in line for one lock, in two processes: it goes from one to
 // the next in order, and a cycle takes two entries of Raft's log.
-func TestThousandInLine(t *testing.T) {
+func TestManyInLine(t *testing.T) {
 	consul := standard.Get(t)
 	f, g := startOn(t, consul, defaultTiming), startOn(t, consul, defaultTiming)
 	g.keyspace = f.keyspace
 	sessions := []*session{f.open(time.Minute), g.open(time.Minute)}
-	const many = 1000
+	const many = 300
 	nodes := make([]driver.Node, many)
 	for i := range nodes {
 		nodes[i] = f.create(sessions[i%2], "d", fmt.Sprint(i))
