@@ -105,7 +105,7 @@ func TestThousandWaitsOnOneLock(t *testing.T) {
 	f.wantIdle()
 }
 
-// A thousand wait in line for one lock, in two processes: it goes from one to
+// Many wait in line for one lock, in two processes: it goes from one to
 // the next in order, and a cycle takes two entries of Raft's log.
 func TestManyInLine(t *testing.T) {
 	consul := standard.Get(t)
