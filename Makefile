@@ -8,9 +8,10 @@ MODULES := . bench internal/storetest internal/tools $(patsubst %/go.mod,%,$(wil
 # What needs no server: quick enough to be part of every check.
 LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
 STORE_LOCAL := ./register ./trial
-# Hundreds of drivers and recipes that are broken on purpose, each under a suite whose own
-# races the other tests look for.
-BROKEN  := ^(TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*)$$
+# What runs without the race detector, which takes ten times the processor time: suites on
+# real stores, whose limits are in real time, and hundreds of drivers and recipes that are
+# broken on purpose. `make soak` runs the suites with it.
+UNRACED := ^(TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*)$$
 BENCH_LOCAL := . ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
@@ -29,14 +30,14 @@ demo:
 
 ## test: everything, on real servers, under the race detector. One package at a
 ## time: servers that starve each other of processors lose leases, as they must.
-## What is compared with the stores' own clients, and what is broken on purpose, runs
-## without the race detector.
+## What is compared with the stores' own clients runs without the race detector, as does
+## what UNRACED names.
 test: servers
 	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
 	@for m in . internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors
 	@export COORDKIT_REPORTS=$(REPORTS); { \
-		$(GO) test -race -count=1 -p=1 -timeout=40m -skip='$(BROKEN)' ./... || touch $(FAILED); \
-		$(GO) test -count=1 -timeout=40m -run='$(BROKEN)' ./conformance || touch $(FAILED); \
+		$(GO) test -race -count=1 -p=1 -timeout=40m -skip='$(UNRACED)' ./... || touch $(FAILED); \
+		$(GO) test -count=1 -p=1 -timeout=30m -run='$(UNRACED)' ./conformance ./drivers/... ./examples/slate || touch $(FAILED); \
 		cd internal/storetest; \
 		$(GO) test -race -count=1 -p=1 -timeout=40m ./... || touch $(FAILED); \
 		$(GO) test -count=1 -run=Beside . || touch $(FAILED); \

@@ -94,7 +94,7 @@ func closedWhileOpening(t *Trial) {
 			t.Fatalf("OpenSession returned a session while its connection was closed, and it lives on: Done is closed: %v, and Err returns %s",
 				ended(s.Done()), errorOf(s.Err()))
 		}
-		if err != nil && !isOver(err) && !driver.Transient(err) {
+		if err != nil && !errors.Is(err, driver.ErrClosed) && !driver.Transient(err) {
 			t.Fatalf("OpenSession, when its connection was closed, returned %q; want ErrClosed", err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // All recipes keep their promises on the reference driver, with its fast paths
 // and without, under all faults that it can suffer. Time is virtual: nothing is
-// slow but by a fault, and ten minutes last seconds.
+// slow but by a fault, and four minutes last seconds.
 func TestSoak(t *testing.T) {
 	for name, h := range map[string]conformance.Harness{
 		"fast paths":    memHarness(time.Second),
@@ -24,7 +24,7 @@ func TestSoak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := soak.Test(t, h, soak.Options{Duration: 10 * time.Minute, Exact: true})
+				r := soak.Test(t, h, soak.Options{Duration: 4 * time.Minute, Exact: true})
 				report.Show(t, "random faults on mem, virtual time, "+name, r.String())
 			})
 		})
