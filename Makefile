@@ -8,9 +8,9 @@ MODULES := . bench internal/storetest internal/tools $(patsubst %/go.mod,%,$(wil
 # What needs no server: quick enough to be part of every check.
 LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
 STORE_LOCAL := ./register ./trial
-# What runs without the race detector, which takes ten times the processor time: suites on
-# real stores, whose limits are in real time, and hundreds of drivers and recipes that are
-# broken on purpose. `make soak` runs the suites with it.
+# What runs without the race detector, which takes several times the processor time: suites
+# in real time, whose limits a busy processor breaks, and hundreds of drivers and recipes
+# that are broken on purpose. `make soak` runs the drivers' suites with it.
 UNRACED := ^(TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*)$$
 BENCH_LOCAL := . ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
@@ -28,10 +28,9 @@ TRIALS  ?= 10000
 demo:
 	$(GO) run ./examples/quickstart
 
-## test: everything, on real servers, under the race detector. One package at a
-## time: servers that starve each other of processors lose leases, as they must.
-## What is compared with the stores' own clients runs without the race detector, as does
-## what UNRACED names.
+## test: everything, on real servers, under the race detector but for what UNRACED names and
+## for what is compared with the stores' own clients. One package at a time: servers that
+## starve each other of processors lose leases, as they must.
 test: servers
 	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
 	@for m in . internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors

@@ -86,6 +86,7 @@ func closeEndsAllFirst(t *Trial) {
 	var nodes []driver.Node
 	for i := range count {
 		s := t.SessionOn(c)
+		// The data are short: what a wait for a node with more data does is for W2.
 		sessions, nodes = append(sessions, s), append(nodes, t.Create(s, dir, strconv.Itoa(i), byte(i)))
 	}
 	var waits []*waiting

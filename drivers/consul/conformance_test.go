@@ -204,7 +204,7 @@ func (w *world) harness(name string, ttl time.Duration, badTTL ...time.Duration)
 	}
 }
 
-// suiteTTL is not long, so that the suite does not take long; but it runs two
+// suiteTTL is not long, so that the suite does not take long; but it runs three
 // dozen cases at a time, and on a machine that is slow a renewal has to get
 // through among them, or three servers to elect a leader anew.
 const suiteTTL = 5 * time.Second

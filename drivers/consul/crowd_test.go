@@ -77,7 +77,7 @@ func TestThousandWaitsOnOneLock(t *testing.T) {
 	timing.attempt = patience // the wait for one's turn counts
 	f := startOn(t, standard.Get(t), timing)
 	s := f.open(2 * time.Minute) // of which an attempt has a third
-	const many = 300
+	const many = 1000
 	nodes := make([]driver.Node, many)
 	var joining, waits sync.WaitGroup
 	for i := range many {
