@@ -150,14 +150,18 @@ func (r *runner) start(ctx context.Context, rule Rule, c Case) <-chan CaseResult
 		return result
 	}
 	stopped := CaseResult{Name: c.Name, Status: NotVerified, Detail: "the run was stopped before the case had ended"}
+	slots := r.slots
+	if c.idle {
+		slots = make(chan struct{}, 1)
+	}
 	go func() {
 		select { // if both are ready the case is begun and finds its ctx ended
-		case r.slots <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			end(stopped)
 			return
 		}
-		defer func() { <-r.slots }()
+		defer func() { <-slots }()
 		r.notes.began(rule, c)
 		start := time.Now()
 		namespace := namespaceOf(r.id, rule, c)

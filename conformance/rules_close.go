@@ -19,6 +19,8 @@ func closeRules() []Rule {
 			Cases: append([]Case{
 				{Name: "nodes", Check: closeRemoves},
 				{Name: "again", Check: closeAgain},
+				{Name: "many nodes", Check: closeRemovesMany},
+				quiet("after a long quiet time", 0, closesLong),
 				{Name: "frozen both", Needs: NeedLink, Check: closeBounded},
 			}, closeAgainCases()...),
 		},
@@ -36,6 +38,7 @@ func closeRules() []Rule {
 					c, l := t.OpenLink()
 					t.allVanish(t.SessionOn(c), func(driver.Session) { l.Freeze(netfault.Both) })
 				}},
+				quiet("link frozen after a long quiet time", NeedLink, expiresLong),
 			},
 		},
 		{
@@ -55,6 +58,7 @@ func closeRules() []Rule {
 			Cases: []Case{
 				{Name: "closed", Check: func(t *Trial) { t.independent(t.closeSession) }},
 				{Name: "ended by the store", Needs: NeedExpire, Check: func(t *Trial) { t.independent(t.expire) }},
+				{Name: "many of one connection", Check: func(t *Trial) { manyIndependent(t, t.closeSession) }},
 			},
 		},
 	}

@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // closeAgainCases are those of S5 for a Close after the end of the session, or after a
@@ -18,7 +21,39 @@ func closeAgainCases() []Case {
 		{Name: "after a loss", Needs: NeedLink, Check: closeAfterLoss},
 		{Name: "after the store ended the session", Needs: NeedExpire, Check: closeAfterExpiry},
 		{Name: "calls afterwards", Check: callsAfterSessionClose},
+		{Name: "ctx ended before", Check: closeAfterCtx},
+		{Name: "beside one under way, frozen up", Needs: NeedLink, Check: closeBesideClose},
 	}
+}
+
+// closeAfterCtx closes with a ctx that has ended, as a deferred Close often has. The session
+// ends all the same, and the lease runs out if nobody could remove the nodes.
+func closeAfterCtx(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0")
+	t.Sees(n)
+	ctx, cancel := context.WithCancel(t.ctx)
+	cancel()
+	_ = s.Close(ctx)
+	if err := s.Err(); !ended(s.Done()) || !errors.Is(err, driver.ErrClosed) {
+		t.Fatalf("after Close with a ctx that had ended Done is closed: %v, and Err returns %s; want ErrClosed", ended(s.Done()), errorOf(err))
+	}
+	t.Eventually(t.h.Expiry, t.absent(n))
+}
+
+// closeBesideClose closes a session while another Close waits for the store.
+func closeBesideClose(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	t.Create(s, dir, "0")
+	l.Freeze(netfault.Up)
+	first := t.Go(func() { _ = s.Close(t.ctx) }) // what it returns is for the other cases
+	t.pause()
+	if err := t.briefly(s.Close); err == nil && !ended(first) {
+		t.Fatalf("Close over a frozen link, while another Close waited, returned nil although the store could not be asked")
+	}
+	t.heal(l)
+	t.join("Close, when the link is healed", first)
 }
 
 // closeComesToEnd closes with a ctx that does not end. When the store has ended the

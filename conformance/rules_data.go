@@ -36,6 +36,12 @@ func samples() map[string][]byte {
 		"JSON":                []byte(`{"a":"\u0000","b":[]}`),
 		"every byte":          everyByte(),
 		"invalid UTF-8":       []byte("a\xff\xc0\x80b"),
+		"gzip":                []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"),
+		"zstd":                []byte("\x28\xb5\x2f\xfd\x24\x00"),
+		"base64":              []byte("YWJjZA=="),
+		"hex":                 []byte("0x6162"),
+		"null":                []byte("null"),
+		"UTF-8 BOM":           []byte("\xef\xbb\xbfa"),
 		"MaxData minus one":   most[1:],
 		"MaxData white space": bytes.Repeat([]byte("\n"), driver.MaxData),
 	}

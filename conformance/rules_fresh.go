@@ -41,6 +41,7 @@ func observerListRule() Rule {
 				c, s := t.follower()
 				listsAcknowledged(t, c, func() { t.list(s, dir) }, 12)
 			}},
+			quiet("after a long quiet time", 0, listsLong),
 		},
 	}
 }

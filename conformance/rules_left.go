@@ -28,6 +28,7 @@ func leftoverRules() []Rule {
 				leavesCount("watches", func(r Residue) int { return r.Watches }),
 				leavesCount("connections", func(r Residue) int { return r.Conns }),
 				{Name: "goroutines", Check: closeLeavesNoGoroutine},
+				{Name: "goroutines of a connection that lives", Needs: NeedLink, Check: livesWithoutGoroutines},
 				{Name: "over a frozen link", Needs: NeedLink, Check: closesFrozen},
 			},
 		},
@@ -204,6 +205,29 @@ func closeLeavesNoGoroutine(t *Trial) {
 		t.closeConn(c)
 	})
 	t.noneRuns(name)
+}
+
+// livesWithoutGoroutines gives calls up and closes sessions on a connection that stays.
+func livesWithoutGoroutines(t *Trial) {
+	const calls, sessions = 30, 30
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	t.Create(s, dir, "0")
+	t.list(s, dir)
+	name := t.labeled("calls and sessions", func() {
+		for range sessions {
+			_ = t.SessionOn(c).Close(t.ctx) // what it owes is for S5
+		}
+		l.Freeze(netfault.Both)
+		ctx, cancel := context.WithTimeout(t.ctx, t.h.TTL/8)
+		defer cancel()
+		t.crowd(calls, func(i int) {
+			_, _ = s.Create(ctx, dir, strconv.Itoa(i), nil)
+			_, _ = s.List(ctx, dir)
+		})
+		t.heal(l)
+	})
+	t.fewRun(name, sharedLoops, fmt.Sprintf("%d calls were given up and %d sessions closed", 2*calls, sessions))
 }
 
 // noneRuns wants no goroutine to run under the label.

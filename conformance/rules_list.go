@@ -17,6 +17,8 @@ func listRules() []Rule {
 			Cases: append([]Case{
 				{Name: "neighbors", Check: listsOneDirectory},
 				{Name: "many nodes", Check: listsMany},
+				{Name: "long names", Check: listsLongNames},
+				{Name: "updated in a long line", Check: listsUpdated},
 				{Name: "data of all sizes", Check: listsSizes},
 				{Name: "session ended by the store", Needs: NeedExpire, Check: listsWhenEnded},
 				{Name: "much data", Check: listsMuch},
@@ -105,18 +107,6 @@ func listsOneDirectory(t *Trial) {
 	t.Eventually(t.patience(), func() error {
 		return t.holds("Conn.List", t.Nodes(other), strangers[:1], append(want, strangers[1:]...))
 	})
-}
-
-// listsMany makes more nodes than a store returns in one page by habit.
-func listsMany(t *Trial) {
-	s := t.Session()
-	var want []driver.Node
-	for i := range 150 {
-		want = append(want, t.Create(s, dir, fmt.Sprint(i)))
-	}
-	for who, list := range t.lists(s) {
-		t.Eventually(t.patience(), t.seldom(func() error { return t.holds(who, list(dir), want, nil) }))
-	}
 }
 
 // listsSizes has nodes of all sizes in one directory.

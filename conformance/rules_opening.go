@@ -23,6 +23,7 @@ func openingRules() []Rule {
 				{Name: "given up, frozen down", Needs: NeedLink | NeedResidue, Check: giveUp(func(l Link) { l.Freeze(netfault.Down) })},
 				{Name: "given up, replies lost", Needs: NeedLink | NeedResidue, Check: giveUp(Link.DropReplies)},
 				{Name: "replies lost", Needs: NeedLink | NeedResidue, Check: func(t *Trial) { t.leavesNoSession(1, Link.DropReplies, longestAttempt) }},
+				{Name: "ctx ended before", Needs: NeedResidue, Check: opensAfterCtx},
 				{Name: "connection closed", Needs: NeedLink | NeedResidue, Check: closedWhileOpening},
 			},
 		},
@@ -68,6 +69,21 @@ func (t *Trial) leavesNoSession(tries int, fault func(Link), patience time.Durat
 		}
 	}
 	t.noMoreSessions(before, fmt.Sprintf("OpenSession had failed %d times over a broken link", tries))
+}
+
+// opensAfterCtx opens sessions with a ctx that has ended.
+func opensAfterCtx(t *Trial) {
+	before := t.sessionsNow()
+	c := t.Open()
+	ctx, cancel := context.WithCancel(t.ctx)
+	cancel()
+	const tries = 3
+	for range tries {
+		if s, err := c.OpenSession(ctx, t.h.TTL); err == nil {
+			_ = s.Close(t.ctx) // it is for E1 that there is one
+		}
+	}
+	t.noMoreSessions(before, fmt.Sprintf("OpenSession with a ctx that had ended, %d times,", tries))
 }
 
 // closedWhileOpening closes connections while sessions are being opened on them, over a

@@ -53,6 +53,8 @@ func sessionRules() []Rule {
 				Case{Name: "link works", Check: survives},
 				Case{Name: "calls all the time", Check: survivesCalls},
 				Case{Name: "connections reset", Needs: NeedLink, Check: survivesResets},
+				Case{Name: "connections reset once", Needs: NeedLink, Check: survivesReset},
+				Case{Name: "beside many waits", Check: livesUnderWaits},
 			),
 		},
 		{
@@ -244,6 +246,16 @@ func survivesResets(t *Trial) {
 		l.DropConnections()
 	}
 	t.stays(s, t.h.TTL)
+	t.alive(s, n)
+}
+
+// survivesReset resets the connection once, and does nothing that would heal it.
+func survivesReset(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	l.DropConnections()
+	t.stays(s, t.h.TTL*5/2)
 	t.alive(s, n)
 }
 

@@ -16,6 +16,8 @@ func updateRules() []Rule {
 			Cases: []Case{
 				{Name: "in the middle of a line", Check: updatesData},
 				{Name: "by a node as it is listed", Check: updatesListed},
+				{Name: "data that begin alike", Check: updatesAlike},
+				quiet("after a long quiet time", 0, updatesLong),
 			},
 		},
 		{
@@ -37,6 +39,7 @@ func updateRules() []Rule {
 				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: deletesRemoved},
 				{Name: "directory removed", Needs: NeedRemoveDir, Check: deletesInRemoved},
 				{Name: "reply lost", Needs: NeedLink, Check: deletesAfterLostReply},
+				quiet("after a long quiet time", 0, deletesLong),
 			},
 		},
 		{
@@ -130,6 +133,16 @@ func updatesListed(t *Trial) {
 		}
 		t.Delete(s, listed)
 		t.Eventually(t.patience(), t.absent(made))
+	}
+}
+
+// updatesAlike replaces data by what begins like it, is a part of it, or is the same.
+func updatesAlike(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0", []byte("abcdef")...)
+	for _, data := range []string{"abc", "abcdef", "def", "abcdefabcdef", "abcdef", "abcdef", "", "abc"} {
+		n = t.Update(s, n, []byte(data)...)
+		t.Eventually(t.patience(), t.is(n, data))
 	}
 }
 

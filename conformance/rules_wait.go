@@ -25,6 +25,8 @@ func waitRules() []Rule {
 				{Name: "directory removed", Needs: NeedRemoveDir, Check: waitsForDirRemoval},
 				{Name: "gone before", Check: waitsForGone},
 				{Name: "many at a time", Check: waitsForMany},
+				{Name: "many for one node", Check: waitsManyForOne},
+				quiet("after a long quiet time", 0, waitsLong),
 			},
 		},
 		{

@@ -17,6 +17,7 @@ func waitAnyRule() Rule {
 			{Name: "each of three", Check: waitsAnyOfThree},
 			{Name: "gone before", Check: waitsAnyGone},
 			{Name: "no nodes", Check: waitsForNone},
+			{Name: "many nodes", Check: waitsAnyOfMany},
 			{Name: "removed together", Needs: NeedRemoveDir, Check: func(t *Trial) {
 				waitsAnyTogether(t, func(driver.Session) { t.removeDir(dir) })
 			}},

@@ -1,0 +1,97 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// quiet makes a case in which nothing happens for a long time, but for renewals. Something
+// on the way may have its own idea of how long a call may wait or a connection may stand
+// idle: a proxy, a pool, a limit of one attempt.
+func quiet(name string, needs Need, check func(*Trial)) Case {
+	return Case{Name: name, Needs: needs, Check: check, idle: true}
+}
+
+// quietTime is how long that is: longer than the half minute that is a common limit, and
+// than many renewals.
+func (t *Trial) quietTime() time.Duration { return max(8*t.h.TTL, 35*time.Second) }
+
+func waitsLong(t *Trial) {
+	owner, waiter := t.Session(), t.Session()
+	n := t.Create(owner, dir, "0")
+	w := t.wait(waiter, n)
+	t.stays(waiter, t.quietTime())
+	t.blocked(w, n, "a long quiet time")
+	t.Delete(owner, n)
+	t.returnsNil(w, n, "its deletion, after a long quiet time")
+}
+
+func watchesLong(t *Trial) {
+	c, s := t.Open(), t.Session()
+	v := t.view(t.Bystander(dir))
+	o := t.observe(t.ctx, c, dir)
+	v.first(o)
+	t.stays(s, t.quietTime())
+	n := v.create(s, "0")
+	v.shows(o, "a node was created, after a long quiet time")
+	v.delete(s, n)
+	v.shows(o, "a node was deleted, after a long quiet time")
+}
+
+// updatesLong and deletesLong make the first call after a quiet time.
+func updatesLong(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0")
+	t.stays(s, t.quietTime())
+	n = t.Update(s, n, []byte("after a quiet time")...)
+	t.settles(t.is(n, "after a quiet time"))
+}
+
+func deletesLong(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0")
+	t.Sees(n)
+	t.stays(s, t.quietTime())
+	t.Delete(s, n)
+	t.Eventually(t.patience(), t.absent(n))
+}
+
+// listsLong lists by a connection that was not used for a long time.
+func listsLong(t *Trial) {
+	c, s := t.Open(), t.Session()
+	t.insist(nil, "Conn.List", func() error { _, err := c.List(t.ctx, dir); return err })
+	t.stays(s, t.quietTime())
+	n := t.Create(s, dir, "0")
+	var nodes []driver.Node
+	t.insist(nil, "Conn.List after a long quiet time", func() (err error) { nodes, err = c.List(t.ctx, dir); return err })
+	if _, ok := find(nodes, n); !ok {
+		t.Fatalf("Conn.List after a long quiet time returned %s without %s, which had been made", show(nodes...), show(n))
+	}
+}
+
+// closesLong closes a session that was renewed many times.
+func closesLong(t *Trial) {
+	t.isPrompt("Close of a session that has lived long", func() time.Duration {
+		s := t.Session()
+		n := t.Create(s, dir, "0")
+		t.Sees(n)
+		t.stays(s, t.quietTime())
+		took := t.timed(func() { t.closeSession(s) })
+		t.Eventually(max(t.h.TTL/2-took, t.lateness()), t.absent(n))
+		return took
+	})
+}
+
+// expiresLong cuts off a session that was renewed many times: its lease is no longer than
+// at first.
+func expiresLong(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	t.Sees(n)
+	t.stays(s, t.quietTime())
+	l.Freeze(netfault.Both)
+	t.Eventually(t.h.Expiry, t.absent(n))
+}
