@@ -249,14 +249,16 @@ func survivesResets(t *Trial) {
 	t.alive(s, n)
 }
 
-// survivesReset resets the connection once, and does nothing that would heal it.
+// survivesReset resets the connection once, and opens another session after it.
 func survivesReset(t *Trial) {
 	c, l := t.OpenLink()
 	s := t.SessionOn(c)
 	n := t.Create(s, dir, "0")
 	l.DropConnections()
+	later := t.SessionOn(c)
 	t.stays(s, t.h.TTL*5/2)
 	t.alive(s, n)
+	t.isAlive(later)
 }
 
 func noticesExpiry(t *Trial) {

@@ -34,6 +34,7 @@ func waitRules() []Rule {
 			Text: "WaitDelete returns nil for nothing else: no update, no other node, no broken watch.",
 			Cases: []Case{
 				{Name: "other changes", Check: waitsThroughChanges},
+				quiet("a long quiet time", 0, staysBlockedLong),
 				{Name: "data of all sizes", Check: waitsForSizes},
 				{Name: "a node as it is listed", Check: notNilForListed},
 				{Name: "just made", Needs: NeedLink, Check: waitsForTheNew},

@@ -14,6 +14,18 @@ import (
 func dataSabotages() []Sabotage {
 	return []Sabotage{
 		{
+			Name: "compressed-data", Breaks: "C8",
+			Doc: "Data that begin as gzip does are unpacked, or refused if they are not gzip.",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+						return driver.Node{}, &driver.Error{Op: "create", Key: dir, Kind: driver.ErrInvalid}
+					}
+					return s.Session.Create(ctx, dir, id, data)
+				}
+			}),
+		},
+		{
 			Name: "data-cut", Breaks: "C8",
 			Doc: "Long data is cut to a round number of bytes.",
 			Apply: recode(func(data []byte) []byte {

@@ -14,7 +14,7 @@ import (
 )
 
 func listSabotages() []Sabotage {
-	return []Sabotage{
+	return append(manyListSabotages(), []Sabotage{
 		{
 			Name: "listed-by-key", Breaks: "L1",
 			Doc: "The list is in the order of the keys. (zk's children come in no order; names sort otherwise than sequence numbers.)",
@@ -206,7 +206,7 @@ func listSabotages() []Sabotage {
 				})
 			}),
 		},
-	}
+	}...)
 }
 
 type listFunc func(ctx context.Context, dir string) ([]driver.Node, error)

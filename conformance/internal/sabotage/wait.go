@@ -10,7 +10,7 @@ import (
 )
 
 func waitSabotages() []Sabotage {
-	return []Sabotage{
+	return append(manyWaitSabotages(), []Sabotage{
 		{
 			Name: "gone-before-unseen", Breaks: "W1",
 			Doc: "A watch on a node that is gone waits for it to come and go. (ZooKeeper's ExistsW; a lost wake-up: kazoo PR #170.)",
@@ -270,5 +270,5 @@ func waitSabotages() []Sabotage {
 			Doc:   "A watch that the link was silent for hears nothing any more. (A half-open connection.)",
 			Apply: deafAfter(func(c *conn) <-chan struct{} { return c.silences.next() }),
 		},
-	}
+	}...)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func watchSabotages() []Sabotage {
-	return []Sabotage{
+	return append(manyWatchSabotages(), []Sabotage{
 		{
 			Name: "watch-without-a-beginning", Breaks: "V1",
 			Doc: "A watch shows nothing before the first change. (etcd's Observe and ZooKeeper's watches tell of changes only.)",
@@ -236,5 +236,5 @@ func watchSabotages() []Sabotage {
 			Doc:   "Each key in the directory is shown as a node.",
 			Apply: watchForeign,
 		},
-	}
+	}...)
 }
