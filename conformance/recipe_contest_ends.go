@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -93,6 +94,19 @@ func contestDo(d duel) {
 	if thrown != oops {
 		d.Fatalf("Do turned a panic with %q into %v", oops, thrown)
 	}
+	d.empty()
+}
+
+// contestDoGoexit ends the goroutine of Do's function, as FailNow of a test does.
+func contestDoGoexit(d duel) {
+	w := d.one(d.Client())
+	ended := d.Go(func() {
+		_ = w.Do(d.ctx, func(context.Context, uint64) error {
+			runtime.Goexit()
+			return nil
+		})
+	})
+	d.Trial.join("Do whose function ends its goroutine", ended)
 	d.empty()
 }
 

@@ -107,6 +107,7 @@ func electionLineRules(open electionOf) []Rule {
 			Text: "Do resigns whichever way its function ends, and tells of a loss.",
 			Cases: slices.Concat(
 				cs.cases("an error and a panic", 0, contestDo),
+				cs.cases("the end of its goroutine", 0, contestDoGoexit),
 				cs.cases("a loss", NeedExpire, contestDoLost),
 			),
 		},

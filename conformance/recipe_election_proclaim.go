@@ -21,6 +21,7 @@ func electionProclaimRules(open electionOf) []Rule {
 				{Name: "lost", Needs: NeedExpire, Check: open.check(proclaimsNoMore(func(t poll, l subject.Leadership) { t.expire(l.Session().Driver()) }))},
 				{Name: "removed", Needs: NeedRemoveNode, Check: open.check(proclaimsNoMore(func(t poll, _ subject.Leadership) { t.removeNode(t.candidates(1)[0]) }))},
 				{Name: "resigned while the request is held", Needs: NeedLink | NeedHold, Check: open.check(proclaimsTooLate)},
+				{Name: "ctx ended before", Check: open.check(proclaimsForEndedCtx)},
 				{Name: "the session ends, at every step", Needs: NeedExpire, Check: open.check(proclaimsThrough(whenEndedBefore, whenEndedAfter))},
 			},
 		},
@@ -35,6 +36,20 @@ func electionProclaimRules(open electionOf) []Rule {
 			},
 		},
 	}
+}
+
+// proclaimsForEndedCtx proclaims with a ctx that has ended: that fails, or it is done.
+func proclaimsForEndedCtx(t poll) {
+	c := t.Client()
+	l := t.elect(c, "old")
+	ctx, cancel := context.WithCancel(t.ctx)
+	cancel()
+	if err := l.Proclaim(ctx, []byte("new")); err == nil {
+		t.Eventually(t.patience(), t.leads(c, "new"))
+	} else if !errors.Is(err, context.Canceled) {
+		t.Fatalf("Proclaim with a ctx that had ended returned %q; want an error that is context.Canceled", err)
+	}
+	t.resign(l)
 }
 
 func proclaimsNoMore(end func(poll, subject.Leadership)) func(poll) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -107,9 +108,10 @@ func revokesHolder(d duel) {
 	before := d.entries(2)
 	l := d.listen(d.ctx, held)
 	d.pause() // so that, as a rule, it listens when it is asked
-	a := d.ask(d.ctx, operator, held.Token(), "maintenance")
-	d.hears(l, "operator", "maintenance")
-	d.hears(d.listen(d.ctx, held), "operator", "maintenance") // who listens late hears it too
+	reason := strings.Repeat("maintenance ", 80) // nearly as long as it may be
+	a := d.ask(d.ctx, operator, held.Token(), reason)
+	d.hears(l, "operator", reason)
+	d.hears(d.listen(d.ctx, held), "operator", reason) // who listens late hears it too
 	d.stay([]subject.Hold{held}, next)
 	if ended(a.over) {
 		d.Fatalf("Revoke returned %s while it is still held", errorOf(a.err))

@@ -141,6 +141,7 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 			Text: "Do and RDo unlock whichever way their function ends, and tell of a loss.",
 			Cases: slices.Concat(
 				open.contests().cases("an error and a panic", 0, contestDo),
+				open.contests().cases("the end of its goroutine", 0, contestDoGoexit),
 				open.contests().cases("a loss", NeedExpire, contestDoLost),
 			),
 		},

@@ -148,6 +148,7 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 			Text: "Do releases whichever way its function ends, and tells of a loss.",
 			Cases: slices.Concat(
 				open.contests().cases("an error and a panic", 0, contestDo),
+				open.contests().cases("the end of its goroutine", 0, contestDoGoexit),
 				open.contests().cases("a loss", NeedExpire, contestDoLost),
 			),
 		},

@@ -159,6 +159,10 @@ func brokenElections() []Recipe[Election] {
 			func(e *subject.Electing) {
 				leading(e, func(l subject.Leadership) subject.Leadership { return unsaid{l} })
 			}),
+		elected("proclaimed-for-nobody", "K5", "Proclaim with a ctx that has ended returns nil and writes nothing.",
+			func(e *subject.Electing) {
+				leading(e, func(l subject.Leadership) subject.Leadership { return forNobody{l} })
+			}),
 		elected("proclaim-trouble-is-final", "K6", "Proclaim takes a request that was lost for the answer.",
 			func(e *subject.Electing) {
 				leading(e, func(l subject.Leadership) subject.Leadership { return hasty{l} })
@@ -280,4 +284,13 @@ func (l public) Revoked(ctx context.Context) (coord.Revocation, error) {
 		_ = l.Proclaim(ctx, []byte(r.Reason))
 	}
 	return r, err
+}
+
+type forNobody struct{ subject.Leadership }
+
+func (l forNobody) Proclaim(ctx context.Context, value []byte) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return l.Leadership.Proclaim(ctx, value)
 }

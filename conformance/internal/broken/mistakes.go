@@ -35,6 +35,33 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
+			name: "no-cleanup-after-goexit", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
+			doc: "Do does not release when its function ends the goroutine. (FailNow of a test does.)",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				acquire := w.Acquire
+				w.Do = func(ctx context.Context, fn subject.Func) (err error) {
+					h, err := acquire(ctx)
+					if err != nil {
+						return err
+					}
+					returned := false
+					defer func() {
+						thrown := recover()
+						if thrown != nil || returned {
+							err = errors.Join(err, h.Release(ctx))
+						}
+						if thrown != nil {
+							panic(thrown)
+						}
+					}()
+					err = fn(h.Context(), h.Token())
+					returned = true
+					return err
+				}
+				return w
+			},
+		},
+		{
 			name: "loss-swallowed", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
 			doc: "Do returns what its function returned, also when that was not protected to the end.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {

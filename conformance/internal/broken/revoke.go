@@ -28,6 +28,11 @@ func revocationMistakes() []mistake {
 			spoil: holding(func(h subject.Hold) subject.Hold { return impatient{h} }),
 		},
 		{
+			name: "long-reason-unheard", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			doc:   "A request with a reason of more than 200 bytes is not heard.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return short{h} }),
+		},
+		{
 			name: "listens-for-ever", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc:   "Listening ends neither with its ctx nor with the hold.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return tireless{h} }),
@@ -113,6 +118,16 @@ func (h impatient) Revoked(ctx context.Context) (coord.Revocation, error) {
 	r, err := h.Hold.Revoked(look)
 	cancel()
 	if err != nil && ctx.Err() == nil && h.Err() == nil {
+		return deaf(h).Revoked(ctx)
+	}
+	return r, err
+}
+
+type short struct{ subject.Hold }
+
+func (h short) Revoked(ctx context.Context) (coord.Revocation, error) {
+	r, err := h.Hold.Revoked(ctx)
+	if err == nil && len(r.Reason) > 200 {
 		return deaf(h).Revoked(ctx)
 	}
 	return r, err
