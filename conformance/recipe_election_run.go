@@ -7,6 +7,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/recipes/election"
 )
 
 // electionRunRules are the promises of Run to services.
@@ -20,6 +21,7 @@ func electionRunRules(open electionOf) []Rule {
 				{Name: "a function that does not heed its ctx", Check: open.check(runResignsLast)},
 				{Name: "a function that outlives its leadership", Needs: NeedExpire, Check: open.check(runsOne)},
 				{Name: "a function that panics", Check: open.check(runResignsAfterPanic)},
+				{Name: "Elected panics", Check: open.check(runResignsAfterElected)},
 				{Name: "a function that returns", Check: open.check(runReturns)},
 				{Name: "a function that steps down", Check: open.check(runStepsDown)},
 				{Name: "a function that is told of a loss", Needs: NeedRemoveNode, Check: open.check(runIsToldOfLoss)},
@@ -169,17 +171,28 @@ func runsOne(t poll) {
 
 func runResignsAfterPanic(t poll) {
 	oops := errors.New("oops")
+	t.runPanics("Run's function", oops, func(context.Context, subject.Leadership) error { panic(oops) }, nil)
+}
+
+func runResignsAfterElected(t poll) {
+	oops := errors.New("oops")
+	t.runPanics("RunOptions.Elected", oops, func(context.Context, subject.Leadership) error { return nil },
+		&election.RunOptions{Elected: func(*election.Leadership) { panic(oops) }})
+}
+
+// runPanics wants Run to panic with what was thrown in it, and to have resigned.
+func (t poll) runPanics(who string, oops error, fn subject.Term, opts *election.RunOptions) {
 	var thrown any
 	func() {
 		defer func() { thrown = recover() }()
-		_ = t.open(t.Client(), name).Run(t.ctx, nil, func(context.Context, subject.Leadership) error { panic(oops) }, nil)
+		_ = t.open(t.Client(), name).Run(t.ctx, nil, fn, opts)
 	}()
 	switch thrown {
 	case oops:
 	case nil:
-		t.Fatalf("Run's function panicked, and Run returned")
+		t.Fatalf("%s panicked, and Run returned", who)
 	default:
-		t.Fatalf("Run's function panicked with %q, and Run with %v", oops, thrown)
+		t.Fatalf("%s panicked with %q, and Run with %v", who, oops, thrown)
 	}
 	t.empty()
 }

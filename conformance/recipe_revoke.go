@@ -107,7 +107,7 @@ func revokesHolder(d duel) {
 	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
 	before := d.entries(2)
 	l := d.listen(d.ctx, held)
-	d.pause() // so that, as a rule, it listens when it is asked
+	d.pause()                                    // so that, as a rule, it listens when it is asked
 	reason := strings.Repeat("maintenance ", 80) // nearly as long as it may be
 	a := d.ask(d.ctx, operator, held.Token(), reason)
 	d.hears(l, "operator", reason)

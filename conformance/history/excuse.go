@@ -138,7 +138,8 @@ func (h *History) Closing(client string) {
 // judgeTold judges a hold that was not lost until now, when it is released:
 // should it have been? The store's ending of a session is noticed within the TTL
 // (rule S4). The removal of an entry is too, or within as much after the way to
-// the store is open again.
+// the store is open again: a holder begins to watch its entry a moment after the grant,
+// and again a moment after the watch was broken, for which Late is allowed once more.
 func (op *Op) judgeTold() {
 	h := op.h
 	now := time.Since(h.start)
@@ -152,7 +153,7 @@ func (op *Op) judgeTold() {
 		h.breach(Loss, op.name, "%s has held %s with token %d until now, and the store ended its session %v ago", op.who, op.wanted(), op.token, now-e.at)
 	}
 	for _, e := range []*excuse{op.excused, h.object(op.name).removing[op.token]} {
-		if e != nil && !op.traded && late(e, max(e.at, op.grantedAt, h.lastTrouble(op.client, now))) {
+		if e != nil && !op.traded && late(e, max(e.at, op.grantedAt, h.lastTrouble(op.client, now))+h.o.Late) {
 			h.breach(Loss, op.name, "%s has held %s with token %d until now, and an operator removed its entry %v ago", op.who, op.wanted(), op.token, now-e.at)
 		}
 	}

@@ -53,7 +53,7 @@ var excuses = []tale{
 		a := s.call("A")
 		s.grant(a, 1)
 		s.Removing("x", 1, "A")(nil)
-		pass(ttl + 2*late)
+		pass(ttl + 3*late)
 		release(a)
 	}},
 	{"a removal that was none", "", func(s story) {

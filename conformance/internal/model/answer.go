@@ -263,7 +263,7 @@ func (j *judge) failure(c *Call) {
 			rule = "W4"
 		}
 		j.breaks(rule, c, "session %s had ended; want ErrSessionLost or ErrClosed: %q", s.Name, err)
-	case j.closed[c.Conn].before(c) && !(ctx && c.Ctx != nil):
+	case c.Op != Close && j.closed[c.Conn].before(c) && !(ctx && c.Ctx != nil): // Session.Close asks the store again
 		j.breaks("N1", c, "its connection was closed; want ErrClosed: %q", err)
 	case c.TooLong && c.Ctx == nil:
 		j.breaks("C8", c, "it was given %v; want ErrInvalid: %q", c.Data, err)
