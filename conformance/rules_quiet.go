@@ -18,11 +18,26 @@ func quiet(name string, needs Need, check func(*Trial)) Case {
 // than many renewals.
 func (t *Trial) quietTime() time.Duration { return max(8*t.h.TTL, 35*time.Second) }
 
-// passQuietly lets that time pass for a session. What a client that was quiet too would
-// see afterwards is for L5, so another one looks.
+// passQuietly lets that time pass for a session. If that ends the session, S3 says so. What
+// a client that was quiet too would see afterwards is for L5, so another one looks.
 func (t *Trial) passQuietly(s driver.Session) {
-	t.stays(s, t.quietTime())
+	timer := time.NewTimer(t.quietTime())
+	defer timer.Stop()
+	select { // at the very end a loss may be missed
+	case <-timer.C:
+	case <-s.Done():
+		t.leaveTo("S3", "the session has ended")
+	case <-t.ctx.Done():
+	}
 	t.watcher = watcher{}
+}
+
+// livesLong leaves a session alone.
+func livesLong(t *Trial) {
+	s := t.Session()
+	n := t.Create(s, dir, "0")
+	t.stays(s, t.quietTime())
+	t.alive(s, n)
 }
 
 func waitsLong(t *Trial) {
@@ -77,6 +92,7 @@ func deletesLong(t *Trial) {
 // listsLong lists by a connection that was not used for a long time.
 func listsLong(t *Trial) {
 	c, s := t.Open(), t.Session()
+	t.Create(s, dir, "before") // a missing directory is for L4
 	t.insist(nil, "Conn.List", func() error { _, err := c.List(t.ctx, dir); return err })
 	t.passQuietly(s)
 	n := t.Create(s, dir, "0")

@@ -52,6 +52,7 @@ func sessionRules() []Rule {
 				}},
 				Case{Name: "link works", Check: survives},
 				Case{Name: "calls all the time", Check: survivesCalls},
+				quiet("a long quiet time", 0, livesLong),
 				Case{Name: "connections reset", Needs: NeedLink, Check: survivesResets},
 				Case{Name: "connections reset once", Needs: NeedLink, Check: survivesReset},
 				Case{Name: "beside many waits", Check: livesUnderWaits},

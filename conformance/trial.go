@@ -84,6 +84,13 @@ func (t *Trial) NotOffered(what string) {
 	runtime.Goexit()
 }
 
+// leaveTo ends the case, as passed, because of what another rule is about.
+func (t *Trial) leaveTo(rule, why string) {
+	t.decide(Passed, why+", which is for "+rule)
+	t.cancel()
+	runtime.Goexit()
+}
+
 func (t *Trial) decide(s Status, detail string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

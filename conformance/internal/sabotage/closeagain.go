@@ -3,7 +3,6 @@ package sabotage
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +36,9 @@ func closeAgainSabotages() []Sabotage {
 			Name: "close-asks-once", Breaks: "S5",
 			Doc: "Close is a sync.Once: after one that failed the next returns nil, and the nodes stay until the TTL has passed.",
 			Apply: eachSession(func(s *session) {
-				var once sync.Once
+				once := newOnce()
 				s.close = func(ctx context.Context) (err error) {
-					once.Do(func() { err = s.Session.Close(ctx) })
+					once.do(func() { err = s.Session.Close(ctx) })
 					return err
 				}
 			}),
@@ -48,10 +47,10 @@ func closeAgainSabotages() []Sabotage {
 			Name: "failed-close-stays-failed", Breaks: "S5",
 			Doc: "Close remembers its first outcome, and cannot be repeated when the store is back.",
 			Apply: eachSession(func(s *session) {
-				var once sync.Once
+				once := newOnce()
 				var first error
 				s.close = func(ctx context.Context) error {
-					once.Do(func() { first = s.Session.Close(ctx) })
+					once.do(func() { first = s.Session.Close(ctx) })
 					return first
 				}
 			}),
@@ -172,4 +171,22 @@ func openingSabotages() []Sabotage {
 			},
 		},
 	}
+}
+
+// once is a sync.Once whose second caller waits on a channel: in virtual time,
+// which stands still while a goroutine waits for a mutex, it would wait for ever.
+type once struct {
+	begun atomic.Bool
+	done  chan struct{}
+}
+
+func newOnce() *once { return &once{done: make(chan struct{})} }
+
+func (o *once) do(f func()) {
+	if o.begun.Swap(true) {
+		<-o.done
+		return
+	}
+	defer close(o.done)
+	f()
 }

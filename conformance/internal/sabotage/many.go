@@ -11,7 +11,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// manyWaitSabotages work for a few waits, for a few nodes, or for a short time.
+// manyWaitSabotages work for a few waits, or for a few nodes.
 func manyWaitSabotages() []Sabotage {
 	return []Sabotage{
 		{
@@ -38,35 +38,6 @@ func manyWaitSabotages() []Sabotage {
 					}
 				})
 			},
-		},
-		{
-			Name: "deaf-after-half-a-minute", Breaks: "W1",
-			Doc: "A proxy forgets the request of a wait after half a minute, and nobody notices.",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					began := time.Now()
-					err := s.Session.WaitDelete(ctx, n)
-					if err == nil && time.Since(began) > 30*time.Second {
-						return s.until(ctx)
-					}
-					return err
-				}
-			}),
-		},
-		{
-			Name: "nil-after-half-a-minute", Breaks: "W2",
-			Doc: "A wait that the store does not answer within half a minute has come to its end, and returns nil.",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					brief, cancel := context.WithTimeout(ctx, 30*time.Second)
-					defer cancel()
-					err := s.Session.WaitDelete(brief, n)
-					if brief.Err() != nil && ctx.Err() == nil && s.Session.Err() == nil {
-						return nil
-					}
-					return err
-				}
-			}),
 		},
 	}
 }
@@ -114,7 +85,7 @@ func manyListSabotages() []Sabotage {
 	}
 }
 
-// manyWatchSabotages work for a few watches, a few changes, or for a short time.
+// manyWatchSabotages work for a few watches, or for a few changes.
 func manyWatchSabotages() []Sabotage {
 	return []Sabotage{
 		{
@@ -148,24 +119,24 @@ func manyWatchSabotages() []Sabotage {
 				}
 			}),
 		},
-		{
-			Name: "watch-forgotten", Breaks: "V1",
-			Doc: "A proxy forgets a watch that has been quiet for half a minute, and nobody notices.",
-			Apply: hidden(func(*loop) func(_, _ []driver.Node) bool {
-				last, deaf := time.Now(), false
-				return func(_, _ []driver.Node) bool {
-					deaf = deaf || time.Since(last) > 30*time.Second
-					last = time.Now()
-					return deaf
-				}
-			}),
-		},
 	}
 }
 
-// manySabotages work for a few sessions, for a while, and with a ctx that lives.
+// manySabotages work for a few sessions, and with a ctx that lives.
 func manySabotages() []Sabotage {
 	return []Sabotage{
+		{
+			Name: "data-of-the-first-fifty", Breaks: "L1",
+			Doc: "Lists carry the data of the first fifty nodes, and leave out that of the others.",
+			Apply: relist(func(_ string, nodes []driver.Node) []driver.Node {
+				for i := range nodes {
+					if i >= 50 {
+						nodes[i].Data = nil
+					}
+				}
+				return nodes
+			}),
+		},
 		{
 			Name: "opened-after-a-reset", Breaks: "S3",
 			Doc: "A session that is opened after a reset of the connection is not renewed.",
@@ -221,14 +192,6 @@ func manySabotages() []Sabotage {
 					defer closing.Store(false)
 					return s.Session.Close(ctx)
 				}
-			}),
-		},
-		{
-			Name: "old-session-left-to-the-ttl", Breaks: "S5",
-			Doc: "Close of a session that is older than 10 s lets the lease run out.",
-			Apply: eachSession(func(s *session) {
-				opened := time.Now()
-				leaveToTTLIf(s, func() bool { return time.Since(opened) > 10*time.Second })
 			}),
 		},
 		{
@@ -296,46 +259,6 @@ func manySabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "update-after-quiet", Breaks: "U1",
-			Doc: "The first Update after 20 s without a call goes out on a connection that is dead, and counts as made.",
-			Apply: eachSession(func(s *session) {
-				quiet := sinceLastCall(s)
-				s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
-					if quiet() > 20*time.Second {
-						n.Data = bytes.Clone(data)
-						return n, nil
-					}
-					return s.Session.Update(ctx, n, data)
-				}
-			}),
-		},
-		{
-			Name: "delete-after-quiet", Breaks: "U3",
-			Doc: "The first Delete after 20 s without a call goes out on a connection that is dead, and counts as made.",
-			Apply: eachSession(func(s *session) {
-				quiet := sinceLastCall(s)
-				s.remove = func(ctx context.Context, n driver.Node) error {
-					if quiet() > 20*time.Second {
-						return nil
-					}
-					return s.Session.Delete(ctx, n)
-				}
-			}),
-		},
-		{
-			Name: "denied-after-a-while", Breaks: "L5",
-			Doc: "The token of a connection expires after 30 s, and is renewed for sessions alone.",
-			Apply: eachConn(func(c *conn) {
-				opened := time.Now()
-				c.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
-					if time.Since(opened) > 30*time.Second {
-						return nil, &driver.Error{Op: "list", Key: dir, Kind: driver.ErrDenied}
-					}
-					return c.Conn.List(ctx, dir)
-				}
-			}),
-		},
-		{
 			Name: "goroutine-of-a-given-up-call", Breaks: "N1",
 			Doc: "A goroutine of each call that was given up stays for as long as its session.",
 			Apply: eachSession(func(s *session) {
@@ -381,12 +304,4 @@ func leaveToTTLIf(s *session, left func() bool) {
 		}
 		return s.Session.Close(ctx)
 	}
-}
-
-// sinceLastCall returns a function that tells for how long a session has made no call.
-func sinceLastCall(s *session) func() time.Duration {
-	start := time.Now()
-	var last atomic.Int64
-	s.onCall(func() { last.Store(int64(time.Since(start))) })
-	return func() time.Duration { return time.Since(start) - time.Duration(last.Load()) }
 }

@@ -69,6 +69,7 @@ func All() []Sabotage {
 		capsSabotages(),
 		leftoverSabotages(),
 		manySabotages(),
+		quietSabotages(),
 	)
 }
 
