@@ -15,8 +15,8 @@ func quiet(name string, needs Need, check func(*Trial)) Case {
 }
 
 // quietTime is how long that is: longer than the half minute that is a common limit, and
-// than many renewals.
-func (t *Trial) quietTime() time.Duration { return max(8*t.h.TTL, 35*time.Second) }
+// than some renewals.
+func (t *Trial) quietTime() time.Duration { return max(3*t.h.TTL, 35*time.Second) }
 
 // passQuietly lets that time pass for a session. If that ends the session, S3 says so. What
 // a client that was quiet too would see afterwards is for L5, so another one looks.
