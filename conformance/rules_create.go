@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -32,6 +33,7 @@ func createRules() []Rule {
 				{Name: "connections reset", Needs: NeedLink, Check: createUnderResets},
 				{Name: "connections reset, many at a time", Needs: NeedLink, Check: createManyUnderResets},
 				{Name: "several requests overtaken", Needs: NeedLink | NeedHold, Check: requestsOvertaken},
+				{Name: "former node's deletion in doubt", Needs: NeedLink | NeedHold, Check: formerInDoubt},
 			}, andCtxAlive(Case{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: requestOvertaken})...),
 		},
 		{
@@ -44,6 +46,27 @@ func createRules() []Rule {
 			},
 		},
 	}
+}
+
+// formerInDoubt has both a Create of a slot that has a node and the Delete of a former node
+// of that slot given up. Neither changes the node.
+func formerInDoubt(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	former := t.Create(s, dir, "0")
+	t.Delete(s, former)
+	n := t.Create(s, dir, "0")
+	giveUp := func(call func(ctx context.Context) error) {
+		release := t.hold(l)
+		_ = t.briefly(call)
+		release()
+	}
+	giveUp(func(ctx context.Context) error { _, _, err := t.create(ctx, s, dir, "0", nil); return err })
+	giveUp(func(ctx context.Context) error { return s.Delete(ctx, former) })
+	if m := t.Create(s, dir, "0"); !m.Same(n) {
+		t.Fatalf("Create returned %s; there was %s, and what was deleted is %s", show(m), show(n), show(former))
+	}
+	t.Sees(n)
 }
 
 func createsOne(t *Trial) {

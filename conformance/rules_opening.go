@@ -73,8 +73,9 @@ func (t *Trial) leavesNoSession(tries int, fault func(Link), patience time.Durat
 
 // opensAfterCtx opens sessions with a ctx that has ended.
 func opensAfterCtx(t *Trial) {
-	before := t.sessionsNow()
 	c := t.Open()
+	t.insist(nil, "Conn.List", func() error { _, err := c.List(t.ctx, dir); return err }) // a session of its own is there
+	before := t.sessionsNow()
 	ctx, cancel := context.WithCancel(t.ctx)
 	cancel()
 	const tries = 3

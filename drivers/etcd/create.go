@@ -121,7 +121,9 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 			return n, nil, false, failed(o, nil, fmt.Errorf("key %s is bound to lease %x and not to this session's: "+
 				"somebody else has written it", key, kv.Lease))
 		}
-		s.names.made(slot, n.Token, kv.Version > 1)
+		if !s.names.made(slot, n.Token, kv.Version > 1) {
+			return driver.Node{}, nil, true, nil
+		}
 		return n, all, false, nil
 	}
 	return n, nil, true, s.fenceMoved(o, fence, foundOne(resp, 0))

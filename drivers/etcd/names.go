@@ -50,7 +50,7 @@ func (t *names) next(first string) (key, former string) {
 	if n == nil {
 		return first, ""
 	}
-	if n.deleting > 0 || n.doubted > 0 {
+	if n.deleting > 0 {
 		n.retire(first)
 	}
 	n.token, n.written = 0, false
@@ -59,8 +59,10 @@ func (t *names) next(first string) (key, former string) {
 }
 
 // made takes note of the node that was created, or found. Of a slot there is one
-// create at a time. The former node has gone with it, or before.
-func (t *names) made(first string, token uint64, written bool) {
+// create at a time. The former node has gone with it, or before. It reports false if
+// a deletion of that node may still come: then its key is given up, and the Create is to be
+// made again.
+func (t *names) made(first string, token uint64, written bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.known[first]
@@ -68,10 +70,15 @@ func (t *names) made(first string, token uint64, written bool) {
 		n = new(name)
 		t.known[first] = n
 	}
+	if n.doubted == token {
+		n.retire(first)
+		return false
+	}
 	n.token, n.written, n.former = token, written, ""
 	if n.doubted < token {
 		n.doubted = 0 // that node is gone
 	}
+	return true
 }
 
 // current returns the keys that the node of a slot may have.
@@ -149,9 +156,8 @@ func (t *names) untouched(first string, node driver.Node) bool {
 }
 
 // doubted takes note of what came of a deletion that asked for the node's token. If
-// that is not known it may come late, when a Create has found the node again. So the
-// next Create retires the key, unless another node is known to have followed by then:
-// that one the deletion spares.
+// that is not known it may come late, when a Create has found the node again. So a
+// Create that finds it retires the key. Another node, which the deletion spares, stays.
 func (t *names) doubted(first string, node driver.Node, err error) {
 	if !errors.Is(err, driver.ErrUncertain) {
 		return

@@ -219,6 +219,43 @@ func createSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "doubted-deletion-of-any", Breaks: "C2",
+			Doc: "After a Create and a Delete of unknown outcome Create replaces the node, whichever it is that was to be deleted.",
+			Apply: eachSession(func(s *session) {
+				type slot struct{ dir, id string }
+				var mu sync.Mutex
+				doubted := make(map[slot]int) // 1: a Create, 2: and a Delete after it
+				s.remove = func(ctx context.Context, n driver.Node) error {
+					err := s.Session.Delete(ctx, n)
+					mu.Lock()
+					defer mu.Unlock()
+					if at := (slot{n.Dir, n.ID}); errors.Is(err, driver.ErrUncertain) && doubted[at] == 1 {
+						doubted[at] = 2
+					}
+					return err
+				}
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					at := slot{dir, id}
+					mu.Lock()
+					replace := doubted[at] == 2
+					mu.Unlock()
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if err == nil && replace {
+						_ = s.Session.Delete(ctx, n)
+						n, err = s.Session.Create(ctx, dir, id, data)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if errors.Is(err, driver.ErrUncertain) {
+						doubted[at] = 1
+					} else {
+						delete(doubted, at)
+					}
+					return n, err
+				}
+			}),
+		},
+		{
 			Name: "dying-sessions-node", Breaks: "C3",
 			Doc: "Looking for its node after a lost reply, Create takes the one of a former session. (CURATOR-498, -604: two leaders.)",
 			Apply: eachConn(func(c *conn) {
