@@ -87,28 +87,33 @@ func requestOvertaken(t *Trial) {
 	t.settles(t.none(s, dir, "1"))
 }
 
-// requestsOvertaken gives up Creates of two slots, and the Abandon of one, before both are
+// requestsOvertaken gives up Creates of five slots, and the Abandon of one, before all are
 // made again and deleted. Then all land, the first ones last.
 func requestsOvertaken(t *Trial) {
 	c, l := t.OpenLink()
 	s := t.SessionOn(c)
 	t.Bystander(dir)
+	ids := []string{"0", "1", "2", "3", "4"}
 	var releases []func()
-	for _, giveUp := range []func(){
-		func() { t.giveUpCreate(s, "0") },
-		func() { t.giveUpCreate(s, "1") },
-		func() { _ = t.briefly(func(ctx context.Context) error { return s.Abandon(ctx, dir, "0") }) },
-	} {
+	for _, id := range ids {
 		releases = append(releases, t.hold(l))
-		giveUp()
+		t.giveUpCreate(s, id)
 	}
-	for _, id := range []string{"0", "1"} {
+	releases = append(releases, t.hold(l))
+	_ = t.briefly(func(ctx context.Context) error { return s.Abandon(ctx, dir, "0") })
+	for _, id := range ids {
 		t.Delete(s, t.Create(s, dir, id))
 	}
 	for _, release := range slices.Backward(releases) {
 		release()
 	}
-	t.settles(func() error { return errors.Join(t.none(s, dir, "0")(), t.none(s, dir, "1")()) })
+	t.settles(func() error {
+		var there []error
+		for _, id := range ids {
+			there = append(there, t.none(s, dir, id)())
+		}
+		return errors.Join(there...)
+	})
 }
 
 // requestsOfTwoSlots lets a Create go on while one of another slot, which was given up,

@@ -23,6 +23,8 @@ func waitRules() []Rule {
 				{Name: "session ended by the store", Needs: NeedExpire, Check: func(t *Trial) { waitsForEnd(t, t.expire) }},
 				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: waitsForRemoval},
 				{Name: "directory removed", Needs: NeedRemoveDir, Check: waitsForDirRemoval},
+				{Name: "abandoned", Check: waitsForAbandon},
+				{Name: "after many updates", Check: waitsThroughUpdates},
 				{Name: "gone before", Check: waitsForGone},
 				{Name: "many at a time", Check: waitsForMany},
 				{Name: "many for one node", Check: waitsManyForOne},
@@ -211,6 +213,26 @@ func waitsForRemoval(t *Trial) {
 	t.removeNode(n)
 	t.returnsNil(w, n, "an operator removed it")
 	t.returnsNil(own, n, "an operator removed it")
+}
+
+func waitsForAbandon(t *Trial) {
+	owner, waiter := t.Session(), t.Session()
+	n := t.Create(owner, dir, "0")
+	w, own := t.wait(waiter, n), t.wait(owner, n)
+	t.insist(owner, "Abandon", func() error { return owner.Abandon(t.ctx, dir, "0") })
+	t.returnsNil(w, n, "its session abandoned it")
+	t.returnsNil(own, n, "its session abandoned it")
+}
+
+func waitsThroughUpdates(t *Trial) {
+	owner, waiter := t.Session(), t.Session()
+	n := t.Create(owner, dir, "0")
+	w := t.wait(waiter, n)
+	for i := range 10 {
+		n = t.Update(owner, n, byte(i))
+	}
+	t.Delete(owner, n)
+	t.returnsNil(w, n, "its deletion, after ten updates")
 }
 
 func waitsForDirRemoval(t *Trial) {

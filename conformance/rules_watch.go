@@ -23,6 +23,7 @@ func watchRules() []Rule {
 				{Name: "in quick succession", Check: watchesQuickly},
 				{Name: "slow consumer", Check: watchesSlowly},
 				{Name: "slot used again", Check: watchesSlot},
+				{Name: "abandoned", Check: watchesAbandon},
 				{Name: "several watches", Check: watchesTogether},
 				{Name: "many watches", Check: watchesMany},
 				{Name: "many states", Check: watchesManyStates},
@@ -250,6 +251,17 @@ func watchesSlot(t *Trial) {
 		n = v.create(s, "0", 'x')
 		v.shows(o, "a node was deleted and its slot used again")
 	}
+}
+
+func watchesAbandon(t *Trial) {
+	c, s := t.Open(), t.Session()
+	v := t.view(t.Bystander(dir))
+	n := v.create(s, "0", 'x')
+	o := t.observe(t.ctx, c, dir)
+	v.first(o)
+	t.insist(s, "Abandon", func() error { return s.Abandon(t.ctx, dir, "0") })
+	v.lose(n)
+	v.shows(o, "a node was abandoned")
 }
 
 // watchesTogether has several watches on one connection, which come and go.

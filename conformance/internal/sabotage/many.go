@@ -11,37 +11,6 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// manyWaitSabotages work for a few waits, or for a few nodes.
-func manyWaitSabotages() []Sabotage {
-	return []Sabotage{
-		{
-			Name: "many-waiters-of-one", Breaks: "W1",
-			Doc: "Of many waits for one node only the first 64 are told.",
-			Apply: func(h conformance.Harness) conformance.Harness {
-				var mu sync.Mutex
-				waits := make(map[string]int) // by key
-				return onSession(h, func(s *session) {
-					s.wait = func(ctx context.Context, n driver.Node) error {
-						mu.Lock()
-						waits[n.Key]++
-						late := waits[n.Key] > 64
-						mu.Unlock()
-						defer func() {
-							mu.Lock()
-							defer mu.Unlock()
-							waits[n.Key]--
-						}()
-						if late {
-							return s.until(ctx)
-						}
-						return s.Session.WaitDelete(ctx, n)
-					}
-				})
-			},
-		},
-	}
-}
-
 // manyListSabotages work for a few nodes, and for short names.
 func manyListSabotages() []Sabotage {
 	return []Sabotage{
