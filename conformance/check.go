@@ -69,7 +69,7 @@ func Check(ctx context.Context, h Harness, o Options) (Report, error) {
 			return Report{}, fmt.Errorf("conformance: starting the process that Options.Crash asks for: %w", err)
 		}
 	}
-	report := Report{Harness: r.h.Name, Results: make([]Result, len(r.rules))}
+	report := Report{Harness: r.h.Name, Results: make([]Result, len(r.rules)), ttl: r.h.TTL}
 	var running sync.WaitGroup
 	var reporting sync.Mutex
 	for i, rule := range r.rules {
@@ -91,7 +91,7 @@ func Check(ctx context.Context, h Harness, o Options) (Report, error) {
 		})
 	}
 	running.Wait()
-	report.Took = time.Since(start)
+	report.Took, report.Late = time.Since(start), r.pulse.most()
 	return report, nil
 }
 

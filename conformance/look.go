@@ -226,7 +226,12 @@ func (t *Trial) crowd(n int, do func(i int)) {
 			}
 		}))
 	}
-	t.join("one of many calls at a time", done...)
+	for _, d := range done {
+		if !t.within(t.h.Timeout, d) { // so many calls may well take longer than one
+			t.Fatalf("of %d calls, %d at a time, some do not return", n, atOnce)
+		}
+	}
+	t.join("one of many calls", done...)
 }
 
 // timed is how long a call took, without what the process stood still meanwhile.

@@ -61,3 +61,13 @@ func (p *pulse) lag(since time.Time) (sum time.Duration) {
 	}
 	return sum
 }
+
+// most is the most that a timer was late.
+func (p *pulse) most() (lag time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.late {
+		lag = max(lag, b.lag)
+	}
+	return lag
+}

@@ -14,6 +14,13 @@ type Report struct {
 	Harness string
 	Results []Result
 	Took    time.Duration
+
+	// Late is the most that a timer of this process ran late during the run. A machine
+	// that is too busy to run a timer is too busy to renew a lease as well: the
+	// failures of such a run may be the machine's, and not the driver's.
+	Late time.Duration
+
+	ttl time.Duration // the harness's
 }
 
 // With returns the results that have the status.
@@ -88,6 +95,10 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 		if res.Detail != "" {
 			fmt.Fprintf(&b, "\n%s %v: %s\n\t%s\n", res.Rule.ID, res.Status, res.Rule.Text, indent(res.Detail))
 		}
+	}
+	if r.Late > r.ttl/20 {
+		fmt.Fprintf(&b, "\nThe machine was too busy: timers of this process ran up to %v late, of a TTL of %v. What failed may be the "+
+			"machine's fault. Run fewer cases at a time (Options.Parallel), or with a longer TTL.\n", r.Late.Round(time.Millisecond), r.ttl)
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.Summary())
 	n, err := io.WriteString(w, b.String())

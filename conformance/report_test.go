@@ -1,10 +1,16 @@
 package conformance_test
 
 import (
+	"context"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance"
+	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // Groups has all groups of rules in their order, also those that were not run,
@@ -35,6 +41,39 @@ func TestGroups(t *testing.T) {
 	}
 	if !slices.Equal(names, append(order, "X")) {
 		t.Errorf("the groups are %v; want %v and X", names, order)
+	}
+}
+
+// A report of a machine that was too busy says so.
+func TestLateReport(t *testing.T) {
+	busy := func(name string, ttl time.Duration) string {
+		h := conformance.Harness{Name: name, TTL: ttl, Open: func(context.Context, string) (driver.Conn, error) { return nil, driver.ErrUnsupported }}
+		stall := conformance.Rule{ID: "X1", Cases: []conformance.Case{{Name: "stall", Check: func(*conformance.Trial) {
+			// Every processor is kept, as by other programs, until timers are late.
+			var all sync.WaitGroup
+			for range 4 * runtime.GOMAXPROCS(0) {
+				all.Go(func() {
+					for start := time.Now(); time.Since(start) < 100*time.Millisecond; {
+					}
+				})
+			}
+			all.Wait()
+		}}}}
+		r, err := conformance.Check(t.Context(), h, conformance.Options{Rules: []conformance.Rule{stall}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if _, err := r.WriteTo(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if text := busy("short TTL", 20*time.Millisecond); !strings.Contains(text, "The machine was too busy") {
+		t.Errorf("timers were late, and the report does not say so:\n%s", text)
+	}
+	if text := busy("long TTL", time.Hour); strings.Contains(text, "busy") {
+		t.Errorf("timers were late by little, and the report speaks of it:\n%s", text)
 	}
 }
 
