@@ -57,6 +57,13 @@ func (t *Trial) program(o soak.Options, seed uint64) {
 	case err != nil:
 		t.Fatalf("seed %d: no program can be run: %v", seed, err)
 	case r.Failure() != "":
-		t.Fatalf("%s\nTo repeat it: Options{Seed: %d, Exact: %t, Soak: %d}.", r.Failure(), seed, t.exact, t.soak)
+		again := fmt.Sprintf("Seed: %d, Rules: the rule G2 of RandomRules", seed)
+		if t.exact {
+			again += ", Exact: true"
+		}
+		if t.soak > 0 {
+			again += fmt.Sprintf(", Soak: %v", t.soak)
+		}
+		t.Fatalf("%s\nTo repeat it: Options{%s}.", r.Failure(), again)
 	}
 }
