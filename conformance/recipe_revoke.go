@@ -19,6 +19,7 @@ func (cs contests) revocation() (cases []Case) {
 		{"a holder that listens", 0, revokesHolder},
 		{"nobody listens", 0, revokesNobody},
 		{"a waiter", 0, revokesWaiter},
+		{"a waiter, and then the holder", 0, revokesWaiterThenHolder},
 		{"the listener's connection is reset", NeedLink, revokesOverReset},
 		{"the listener loses what it holds", NeedExpire, revokesLost},
 	} {
@@ -163,6 +164,23 @@ func revokesWaiter(d duel) {
 	d.holds(second)
 	d.release(second)
 	d.letGo(a)
+	d.empty()
+}
+
+// revokesWaiterThenHolder asks two, of whom the first does not listen.
+func revokesWaiterThenHolder(d duel) {
+	operator := d.one(d.named(coord.Owner{Name: "operator"}))
+	held := d.take(d.one(d.Client()))
+	next := d.join(d.ctx, "the waiter that is asked", d.other(d.Client()), 2)
+	l := d.listen(d.ctx, held)
+	first := d.ask(d.ctx, operator, d.entries(2)[1].Token, "the waiter")
+	d.pause() // so that, as a rule, it is the first
+	second := d.ask(d.ctx, operator, held.Token(), "the holder")
+	d.hears(l, "operator", "the holder")
+	d.release(held)
+	d.letGo(second)
+	d.release(d.wins(next))
+	d.letGo(first)
 	d.empty()
 }
 

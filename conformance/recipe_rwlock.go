@@ -128,6 +128,7 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 				{Name: "readers and writers behind", Check: open.check(rwDowngrade)},
 				{Name: "the readers leave one by one", Check: open.check(rwDowngradeReadersLeave)},
 				{Name: "a writer right behind", Check: open.check(rwDowngradeBeforeWriter)},
+				{Name: "under a ctx with a value", Check: open.check(rwDowngradeKeepsValues)},
 				{Name: "while it is entered twice", Check: open.check(rwDowngradeRefused)},
 				{Name: "the reply lost", Needs: NeedLink, Check: open.check(rwDowngradeLostReply)},
 				{Name: "after a loss", Needs: NeedExpire, Check: open.check(rwDowngradeLost)},

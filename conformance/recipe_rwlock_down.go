@@ -86,6 +86,24 @@ func rwDowngradeBeforeWriter(t rw) {
 	}
 }
 
+// rwDowngradeKeepsValues: the reader's context has the values that the writer's had. Another
+// lock's hold, for re-entry, is one.
+func rwDowngradeKeepsValues(t rw) {
+	type key struct{}
+	c := t.Client()
+	l := t.open(c, name)
+	w, err := l.Write.Acquire(context.WithValue(t.ctx, key{}, "value"))
+	if err != nil {
+		t.Fatalf("Lock: %v", err)
+	}
+	down := t.downgrade(c, w)
+	if got := down.Context().Value(key{}); got != "value" {
+		t.Fatalf("after Downgrade the hold's context has the value %v; Lock was called with one that has %q", got, "value")
+	}
+	t.release(down)
+	t.empty()
+}
+
 func rwDowngradeRefused(t rw) {
 	c := t.Client()
 	l := t.open(c, name)

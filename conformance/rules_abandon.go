@@ -13,6 +13,14 @@ func (t *Trial) abandon(s driver.Session, id string) {
 	t.insist(s, "Abandon "+dir+" "+id, func() error { return s.Abandon(t.ctx, dir, id) })
 }
 
+// abandoned abandons a node, for rules about others who are told of that.
+func (t *Trial) abandoned(s driver.Session, n driver.Node) {
+	t.abandon(s, n.ID)
+	if !t.comes(t.patience(), t.absent(n)) {
+		t.NotVerified("Abandon does not remove the node, which C4 is about")
+	}
+}
+
 func abandonsNode(t *Trial) {
 	s, another := t.Session(), t.Session()
 	first := t.Create(s, dir, "0")

@@ -58,6 +58,8 @@ func closeRules() []Rule {
 			Cases: []Case{
 				{Name: "closed", Check: func(t *Trial) { t.independent(t.closeSession) }},
 				{Name: "ended by the store", Needs: NeedExpire, Check: func(t *Trial) { t.independent(t.expire) }},
+				{Name: "opened at the same time", Check: opensManyAtATime},
+				{Name: "opened one after the other", Check: opensAgain},
 				{Name: "many of one connection", Check: func(t *Trial) { manyIndependent(t, t.closeSession) }},
 			},
 		},

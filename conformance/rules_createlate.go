@@ -87,13 +87,16 @@ func requestOvertaken(t *Trial) {
 	t.settles(t.none(s, dir, "1"))
 }
 
-// requestsOvertaken gives up Creates of five slots, and the Abandon of one, before all are
+// requestsOvertaken gives up Creates of many slots, and the Abandon of one, before all are
 // made again and deleted. Then all land, the first ones last.
 func requestsOvertaken(t *Trial) {
 	c, l := t.OpenLink()
 	s := t.SessionOn(c)
 	t.Bystander(dir)
-	ids := []string{"0", "1", "2", "3", "4"}
+	var ids []string
+	for i := range manyInDoubt {
+		ids = append(ids, fmt.Sprint(i))
+	}
 	var releases []func()
 	for _, id := range ids {
 		releases = append(releases, t.hold(l))

@@ -195,7 +195,8 @@ func effectCases() (cases []Case) {
 			}},
 		)
 	}
-	return append(cases, Case{Name: "Create, request late", Needs: NeedLink, Check: unavailableStaysSo})
+	return append(cases, Case{Name: "Create, request late", Needs: NeedLink, Check: unavailableStaysSo},
+		Case{Name: "Create, ctx ended before", Check: sendsNothing})
 }
 
 // uncertain lets a call have its effect without a reply. Whatever error it

@@ -41,6 +41,7 @@ func observerListRule() Rule {
 				c, s := t.follower()
 				listsAcknowledged(t, c, func() { t.list(s, dir) }, 12)
 			}},
+			{Name: "beside a list under way", Needs: NeedLink, Check: listsBesideAList},
 			quiet("after a long quiet time", 0, listsLong),
 		},
 	}

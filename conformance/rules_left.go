@@ -24,11 +24,15 @@ func leftoverRules() []Rule {
 				{Name: "calls under way", Needs: NeedLink, Check: closeEndsCalls},
 				{Name: "nodes", Check: closeLeavesNoNode},
 				leavesCount("keys", func(r Residue) int { return r.Keys }),
+				{Name: "keys after a Create in doubt", Needs: NeedLink | NeedHold | NeedResidue, Check: leavesNoKeyInDoubt},
+				{Name: "connections after calls without an answer", Needs: NeedLink | NeedResidue, Check: leavesNoConnUnanswered},
 				leavesCount("sessions", func(r Residue) int { return r.Sessions }),
 				leavesCount("watches", func(r Residue) int { return r.Watches }),
 				leavesCount("connections", func(r Residue) int { return r.Conns }),
 				{Name: "goroutines", Check: closeLeavesNoGoroutine},
 				{Name: "goroutines of a connection that lives", Needs: NeedLink, Check: livesWithoutGoroutines},
+				{Name: "goroutines of lost sessions", Needs: NeedExpire, Check: losesWithoutGoroutines},
+				{Name: "closed twice at a time", Needs: NeedLink, Check: closesTwice},
 				{Name: "over a frozen link", Needs: NeedLink, Check: closesFrozen},
 			},
 		},
@@ -178,21 +182,28 @@ func (t *Trial) busy(c driver.Conn, near driver.Node) {
 func leavesCount(what string, of func(Residue) int) Case {
 	return Case{Name: what + " in the store", Needs: NeedResidue, Check: func(t *Trial) {
 		near := t.Bystander(dir)
-		t.Sees(near)
-		before := of(t.residue())
-		if before == Unknown {
-			t.NotVerified("the store cannot count %s", what)
-		}
-		c := t.Open()
-		t.busy(c, near)
-		t.closeConn(c)
-		t.Eventually(t.h.Expiry+t.patience(), func() error {
-			if after := of(t.residue()); after > before {
-				return fmt.Errorf("after Conn.Close the store has %d %s; there were %d before Open", after, what, before)
-			}
-			return nil
+		t.leavesNoMore(what, of, func() {
+			c := t.Open()
+			t.busy(c, near)
+			t.closeConn(c)
 		})
 	}}
+}
+
+// leavesNoMore opens, uses and closes a connection, and counts before and after.
+func (t *Trial) leavesNoMore(what string, of func(Residue) int, use func()) {
+	t.Sees(t.Create(t.Session(), dir, "counted")) // so that what the trial has for itself is there
+	before := of(t.residue())
+	if before == Unknown {
+		t.NotVerified("the store cannot count %s", what)
+	}
+	use()
+	t.Eventually(t.h.Expiry+t.patience(), func() error {
+		if after := of(t.residue()); after > before {
+			return fmt.Errorf("after Conn.Close the store has %d %s; there were %d before Open", after, what, before)
+		}
+		return nil
+	})
 }
 
 // closeLeavesNoGoroutine counts by profiler labels, which what the driver

@@ -74,6 +74,7 @@ func (t *Trial) leavesNoSession(tries int, fault func(Link), patience time.Durat
 // opensAfterCtx opens sessions with a ctx that has ended.
 func opensAfterCtx(t *Trial) {
 	c := t.Open()
+	t.Bystander(dir)                                                                      // a missing directory is for L4
 	t.insist(nil, "Conn.List", func() error { _, err := c.List(t.ctx, dir); return err }) // a session of its own is there
 	before := t.sessionsNow()
 	ctx, cancel := context.WithCancel(t.ctx)

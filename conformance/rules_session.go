@@ -54,6 +54,10 @@ func sessionRules() []Rule {
 				Case{Name: "calls all the time", Check: survivesCalls},
 				quiet("a long quiet time", 0, livesLong),
 				Case{Name: "connections reset", Needs: NeedLink, Check: survivesResets},
+				Case{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) {
+					c, l := t.OpenLink()
+					t.survivesFreezes(t.SessionOn(c), l, t.h.TTL, Link.Cut)
+				}},
 				Case{Name: "connections reset once", Needs: NeedLink, Check: survivesReset},
 				Case{Name: "beside many waits", Check: livesUnderWaits},
 			),

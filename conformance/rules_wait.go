@@ -25,6 +25,7 @@ func waitRules() []Rule {
 				{Name: "directory removed", Needs: NeedRemoveDir, Check: waitsForDirRemoval},
 				{Name: "abandoned", Check: waitsForAbandon},
 				{Name: "after many updates", Check: waitsThroughUpdates},
+				{Name: "another wait given up", Check: waitsBesideOneThatGivesUp},
 				{Name: "gone before", Check: waitsForGone},
 				{Name: "many at a time", Check: waitsForMany},
 				{Name: "many for one node", Check: waitsManyForOne},
@@ -41,6 +42,7 @@ func waitRules() []Rule {
 				{Name: "a node as it is listed", Check: notNilForListed},
 				{Name: "just made", Needs: NeedLink, Check: waitsForTheNew},
 				{Name: "ctx ended", Check: givesUp},
+				{Name: "its deletion given up", Needs: NeedLink, Check: waitsForDoubtedDelete},
 				{Name: "session ended by the store", Needs: NeedExpire, Check: waitsWhenEnded},
 				{Name: "connections reset", Needs: NeedLink, Check: waitsThroughResets},
 				{Name: "link frozen", Needs: NeedLink, Check: waitsThroughFreezes},
@@ -219,7 +221,7 @@ func waitsForAbandon(t *Trial) {
 	owner, waiter := t.Session(), t.Session()
 	n := t.Create(owner, dir, "0")
 	w, own := t.wait(waiter, n), t.wait(owner, n)
-	t.insist(owner, "Abandon", func() error { return owner.Abandon(t.ctx, dir, "0") })
+	t.abandoned(owner, n)
 	t.returnsNil(w, n, "its session abandoned it")
 	t.returnsNil(own, n, "its session abandoned it")
 }

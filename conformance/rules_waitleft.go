@@ -17,6 +17,8 @@ func waitLeftCases() []Case {
 		{Name: "canceled, WaitAny", Needs: NeedResidue, Check: func(t *Trial) { leavesNoWatch(t, waitThree, 40) }},
 		{Name: "canceled on a frozen link", Needs: NeedLink | NeedResidue, Check: func(t *Trial) { leavesNoWatchFrozen(t, waitOne) }},
 		{Name: "canceled on a frozen link, WaitAny", Needs: NeedLink | NeedResidue, Check: func(t *Trial) { leavesNoWatchFrozen(t, waitThree) }},
+		{Name: "canceled as it begins", Needs: NeedResidue, Check: func(t *Trial) { leavesNoWatchUnbegun(t, waitOne) }},
+		{Name: "canceled as it begins, WaitAny", Needs: NeedResidue, Check: func(t *Trial) { leavesNoWatchUnbegun(t, waitThree) }},
 		{Name: "ended, WaitAny", Needs: NeedResidue, Check: leavesNoneOfThree},
 		{Name: "connections reset", Needs: NeedLink | NeedResidue, Check: func(t *Trial) { setsNoMoreWatches(t, waitOne) }},
 		{Name: "connections reset, WaitAny", Needs: NeedLink | NeedResidue, Check: func(t *Trial) { setsNoMoreWatches(t, waitThree) }},
@@ -81,6 +83,24 @@ func leavesNoWatch(t *Trial, wait waiter, count int) {
 		t.cancelAll(t.waits(wait, s, nodes, waitsAtATime))
 	}
 	t.noMoreWatches(before, sharedWatches, fmt.Sprintf("%d waits on %d nodes were canceled", waitRounds*waitsAtATime, count))
+}
+
+// leavesNoWatchUnbegun cancels waits as they begin.
+func leavesNoWatchUnbegun(t *Trial, wait waiter) {
+	owner, s := t.Session(), t.Session()
+	nodes := t.nodesToWaitFor(owner, waitsAtATime)
+	t.probe(s, owner, "0")
+	before := t.watchesNow()
+	for range waitRounds {
+		var all []*waiting
+		for i := range waitsAtATime {
+			w := wait(t, s, nodes, i)
+			w.cancel()
+			all = append(all, w)
+		}
+		t.cancelAll(all)
+	}
+	t.noMoreWatches(before, sharedWatches, fmt.Sprintf("%d waits were canceled as they began", waitRounds*waitsAtATime))
 }
 
 // leavesNoWatchFrozen cancels waits when nobody can tell the store: some that were set

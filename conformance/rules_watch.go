@@ -259,7 +259,7 @@ func watchesAbandon(t *Trial) {
 	n := v.create(s, "0", 'x')
 	o := t.observe(t.ctx, c, dir)
 	v.first(o)
-	t.insist(s, "Abandon", func() error { return s.Abandon(t.ctx, dir, "0") })
+	t.abandoned(s, n)
 	v.lose(n)
 	v.shows(o, "a node was abandoned")
 }

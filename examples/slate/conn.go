@@ -61,9 +61,14 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 // it.
 func (c *conn) Close() error {
 	c.mu.Lock()
-	sessions := c.sessions
+	sessions, first := c.sessions, c.sessions != nil
 	c.sessions = nil
 	c.mu.Unlock()
+	if !first {
+		<-c.life.Done() // another Close is at it, or was
+		c.running.Wait()
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	for s := range sessions {

@@ -28,6 +28,9 @@ func (c *conn) do(ctx context.Context, o op, r slated.Request) (reply slated.Rep
 	if ctx.Err() != nil { // nothing is sent
 		return reply, o.failed(driver.ErrUnavailable, driver.ContextError(ctx))
 	}
+	if o.life.Err() != nil {
+		return reply, o.failed(driver.ErrClosed, nil)
+	}
 	attempt, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	stopLife := context.AfterFunc(o.life, cancel)

@@ -33,6 +33,18 @@ func brokenLocks() []Recipe[RWLock] {
 				l.Downgrade = func(_ context.Context, h subject.Hold) (subject.Hold, error) { return l.Read.Acquire(h.Context()) }
 				return l
 			}),
+		lock("downgrade-without-values", "R10", "The context after Downgrade has none of the values of the one before.",
+			func(l subject.ReadWrite) subject.ReadWrite {
+				down := l.Downgrade
+				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+					r, err := down(ctx, h)
+					if err != nil {
+						return nil, err
+					}
+					return valueless{r}, nil
+				}
+				return l
+			}),
 		lock("downgrade-without-looking", "R10", "Downgrade does not ask whether it is still held.",
 			func(l subject.ReadWrite) subject.ReadWrite {
 				down := l.Downgrade
@@ -108,3 +120,12 @@ func brokenLocks() []Recipe[RWLock] {
 type strange struct{ context.Context }
 
 func (strange) Value(any) any { return nil }
+
+// valueless is a hold whose context ends as it should and has no values.
+type valueless struct{ subject.Hold }
+
+func (h valueless) Context() context.Context { return withoutValues{h.Hold.Context()} }
+
+type withoutValues struct{ context.Context }
+
+func (withoutValues) Value(any) any { return nil }

@@ -33,6 +33,24 @@ func revocationMistakes() []mistake {
 			spoil: holding(func(h subject.Hold) subject.Hold { return short{h} }),
 		},
 		{
+			name: "one-request-at-a-time", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			doc: "A request waits until an earlier one, of another entry, has been met.",
+			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
+				turn := c.Local(askTurnKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
+				revoke := w.Revoke
+				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+					select { // if both are ready either is right
+					case turn <- struct{}{}:
+						defer func() { <-turn }()
+						return revoke(ctx, token, reason)
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+				return w
+			},
+		},
+		{
 			name: "listens-for-ever", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
 			doc:   "Listening ends neither with its ctx nor with the hold.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return tireless{h} }),
@@ -153,3 +171,6 @@ func (h obedient) Revoked(ctx context.Context) (coord.Revocation, error) {
 	}
 	return r, err
 }
+
+// askTurnKey finds a client's turn to ask.
+type askTurnKey struct{}

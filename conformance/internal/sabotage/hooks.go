@@ -73,6 +73,7 @@ type session struct {
 	conn *conn
 	ctx  context.Context // given to OpenSession, which in the suite lasts for the case
 
+	id         func() string
 	ttl        func() time.Duration
 	done       func() <-chan struct{}
 	err        func() error
@@ -86,6 +87,13 @@ type session struct {
 	update     func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error)
 	remove     func(ctx context.Context, n driver.Node) error
 	close      func(ctx context.Context) error
+}
+
+func (s *session) ID() string {
+	if s.id != nil {
+		return s.id()
+	}
+	return s.Session.ID()
 }
 
 func (s *session) TTL() time.Duration {

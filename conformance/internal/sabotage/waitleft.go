@@ -39,6 +39,20 @@ func waitLeftSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "any-watch-of-an-ended-ctx", Breaks: "W6", Needs: driver.CapWaitAny,
+			Doc: "A WaitAny whose ctx has ended sets a watch all the same, which stays until the session ends.",
+			Apply: eachSession(func(s *session) {
+				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+					ended := ctx.Err() != nil
+					i, err := s.soundAny(ctx, nodes)
+					if ended || ctx.Err() != nil {
+						go func() { _ = s.Session.WaitDelete(s.ctx, nodes[0]) }()
+					}
+					return i, err
+				}
+			}),
+		},
+		{
 			Name: "watch-left-behind-a-frozen-link", Breaks: "W6",
 			Doc: "The store is told once that a wait is over, and on a broken link not at all.",
 			Apply: eachSession(func(s *session) {
