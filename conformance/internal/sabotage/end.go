@@ -144,9 +144,17 @@ func endSabotages() []Sabotage {
 				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
 					return get().Create(ctx, dir, id, data)
 				}
+				var closed atomic.Bool // then nobody needs another one
+				s.close = func(ctx context.Context) error {
+					closed.Store(true)
+					return s.Session.Close(ctx)
+				}
 				s.follow(func() {
 					for errors.Is(s.Session.Err(), driver.ErrSessionLost) && s.ctx.Err() == nil {
 						pass(s, s.Session.TTL()/2)
+						if closed.Load() {
+							return
+						}
 						next, err := s.conn.Conn.OpenSession(s.ctx, s.Session.TTL())
 						if errors.Is(err, driver.ErrClosed) {
 							return

@@ -35,7 +35,7 @@ func optionalSabotages() (all []Sabotage) {
 // ofOthers are sabotages in which another call than Create and List has a part.
 var ofOthers = []string{
 	"data-not-copied-for-the-answer", "buffer-used-again", "session-list-of-a-wait", "listing-makes-the-directory",
-	"one-create-remembered", "foreign-keys-removed", "doubted-deletion-of-any",
+	"one-create-remembered", "foreign-keys-removed", "doubted-deletion-of-any", "doubt-settled-by-delete",
 }
 
 // manyRules are faults that would break several rules if Create had them, of which one is
