@@ -6,14 +6,12 @@ import (
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
-
-	"github.com/coordkit/coordkit/internal/testserver"
 )
 
 // newAdmin returns a client of another kind, which nothing interferes with.
-func newAdmin(t testing.TB, z *testserver.ZooKeeper) *gozk.Conn {
+func newAdmin(t testing.TB, hosts []string) *gozk.Conn {
 	t.Helper()
-	c, events, err := gozk.Connect(endpoints(z), 3*time.Second, gozk.WithLogger(nothing{}), gozk.WithLogInfo(false),
+	c, events, err := gozk.Connect(hosts, 3*time.Second, gozk.WithLogger(nothing{}), gozk.WithLogInfo(false),
 		gozk.WithDialer(func(_, host string, limit time.Duration) (net.Conn, error) {
 			c, err := net.DialTimeout("tcp", host, limit)
 			return hasty{c}, err

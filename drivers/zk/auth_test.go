@@ -46,7 +46,7 @@ func TestCreatorsNodes(t *testing.T) {
 	must(t, err)
 	n, err := s.Create(within(t), "d", "0", nil)
 	must(t, err)
-	admin := newAdmin(t, z)
+	admin := newAdmin(t, endpoints(z))
 	must(t, admin.AddAuth("digest", []byte("me:secret-mine")))
 	acl, _, err := admin.GetACL(n.Key)
 	must(t, err)

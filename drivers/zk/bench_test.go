@@ -24,7 +24,7 @@ func benchSession(b *testing.B, ns string) *session {
 // BenchmarkFloor is a lock that nobody else wants, written by hand on the
 // library with the fewest requests one after the other.
 func BenchmarkFloor(b *testing.B) {
-	c := newAdmin(b, single.Get(b))
+	c := newAdmin(b, endpoints(single.Get(b)))
 	acl := gozk.WorldACL(gozk.PermAll)
 	dir := "/floor" + namespaceOf(b)[len("test/"):]
 	_, err := c.Create(dir, nil, 0, acl)

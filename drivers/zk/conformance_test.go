@@ -48,7 +48,7 @@ type stand struct {
 }
 
 func newStand(t *testing.T, name string, z *testserver.ZooKeeper) *stand {
-	return &stand{t: t, name: name, zk: z, admin: newAdmin(t, z), taps: make(map[string]*tap), worn: make(map[string]*worn)}
+	return &stand{t: t, name: name, zk: z, admin: newAdmin(t, endpoints(z)), taps: make(map[string]*tap), worn: make(map[string]*worn)}
 }
 
 func (s *stand) harness() conformance.Harness {

@@ -243,6 +243,13 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool
 	if !ok {
 		return n, nil, false, failed(o, nil, fmt.Errorf("the store made %q, which is no node's name", m.base))
 	}
+	if !m.fresh {
+		// The node was made by an earlier call. A server that lags behind still shows it
+		// after an operator has removed it.
+		if err := agree(ctx, s.link, o); err != nil {
+			return n, nil, false, err
+		}
+	}
 	if !slices.Contains(m.listing.names, m.base) {
 		m.listing, err = s.link.names(ctx, o, path)
 		if errors.Is(err, gozk.ErrNoNode) || err == nil && !slices.Contains(m.listing.names, m.base) {

@@ -74,7 +74,7 @@ func start(t testing.TB) *fixture { return startOn(t, single.Get(t), nil) }
 // startOn connects by way of hosts, or of the servers' own addresses.
 func startOn(t testing.TB, z *testserver.ZooKeeper, hosts []string) *fixture {
 	t.Helper()
-	f := &fixture{t: t, zk: z, tap: newTap(), admin: newAdmin(t, z)}
+	f := &fixture{t: t, zk: z, tap: newTap(), admin: newAdmin(t, endpoints(z))}
 	if hosts == nil {
 		hosts = endpoints(z)
 	}

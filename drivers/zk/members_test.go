@@ -174,3 +174,23 @@ func TestObserversOnAnotherMember(t *testing.T) {
 		must(t, s.Delete(within(t), n))
 	}
 }
+
+// An operator removes a node through the leader. The server of the session may learn of it
+// later; Create does not return the node that is gone.
+func TestRemovedThroughAnotherMember(t *testing.T) {
+	t.Parallel()
+	z := testserver.StartZooKeeper(t, testserver.ZooKeeperOptions{Members: 3, ExtraConfig: unlimited})
+	leader := leaderOf(t, z)
+	f := pinned(t, z, (leader+1)%3)
+	operator := newAdmin(t, []string{z.Member(leader).Endpoint()})
+	s := f.open(10 * time.Second)
+	n := f.create(s, "d", "0")
+	for range 300 {
+		must(t, operator.Delete(n.Key, -1))
+		again := f.create(s, "d", "0")
+		if again.Same(n) {
+			t.Fatalf("Create returned %v, which had been removed", n)
+		}
+		n = again
+	}
+}

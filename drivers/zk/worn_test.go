@@ -37,7 +37,7 @@ func (s *stand) nearWrap(ctx context.Context, namespace, dir string) error {
 	if err := wear(ctx, z, map[string]int32{"/" + namespace + "/" + dir: 1<<31 - 8}); err != nil {
 		return err
 	}
-	w := &worn{zk: z, admin: newAdmin(s.t, z)}
+	w := &worn{zk: z, admin: newAdmin(s.t, endpoints(z))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.worn[namespace] = w

@@ -42,6 +42,31 @@ func doubtSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "doubt-settled-by-time", Breaks: "C2",
+			Doc: "A Create that was given up counts as settled a TTL later. (A fence that the store keeps for so long.)",
+			Apply: eachSession(func(s *session) {
+				var doubted, forgotten sync.Map // slots
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					at, before := doubted.LoadAndDelete(dir + "/" + id)
+					switch {
+					case errors.Is(err, driver.ErrUncertain):
+						doubted.Store(dir+"/"+id, time.Now())
+					case err == nil && before && time.Since(at.(time.Time)) > s.TTL():
+						forgotten.Store(dir+"/"+id, true)
+					}
+					return n, err
+				}
+				s.remove = func(ctx context.Context, n driver.Node) error {
+					err := s.Session.Delete(ctx, n)
+					if _, ok := forgotten.LoadAndDelete(n.Dir + "/" + n.ID); ok && err == nil {
+						s.later(func() { _, _ = s.Session.Create(s.ctx, n.Dir, n.ID, nil) })
+					}
+					return err
+				}
+			}),
+		},
+		{
 			Name: "doubt-settled-by-another", Breaks: "C2",
 			Doc: "The fence of all sessions of a connection belongs to one: when that is closed, Creates of the others that were given up land.",
 			Apply: eachConn(func(c *conn) {

@@ -36,6 +36,7 @@ func optionalSabotages() (all []Sabotage) {
 var ofOthers = []string{
 	"data-not-copied-for-the-answer", "buffer-used-again", "session-list-of-a-wait", "listing-makes-the-directory",
 	"one-create-remembered", "foreign-keys-removed", "doubted-deletion-of-any", "doubt-settled-by-delete",
+	"doubt-settled-by-time",
 }
 
 // manyRules are faults that would break several rules if Create had them, of which one is
