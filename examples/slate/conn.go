@@ -3,85 +3,115 @@ package slate
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
+	"errors"
+	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/lease"
+	"github.com/coordkit/coordkit/coord/driver/sessions"
 	"github.com/coordkit/coordkit/examples/slate/slated"
 )
 
-// conn is a connection: none on the network, but a place to dial, and what
-// belongs to it.
+// conn is a connection: none on the network, but a place to dial, and the sessions.
 type conn struct {
 	addr      string
 	dial      dialFunc
 	namespace string
-
-	life    context.Context // ends when the connection is closed
-	end     context.CancelFunc
-	running sync.WaitGroup // every goroutine
-
-	mu       sync.Mutex
-	sessions map[*session]struct{} // nil once closed
+	sessions  *sessions.Keeper
 }
 
+// dialFunc is the type of net.Dialer.DialContext.
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
 func newConn(addr, namespace string, dial dialFunc) *conn {
-	c := &conn{addr: addr, dial: dial, namespace: namespace, sessions: map[*session]struct{}{}}
-	c.life, c.end = context.WithCancel(context.Background())
-	return c
+	return &conn{addr: addr, dial: dial, namespace: namespace, sessions: sessions.New(store)}
 }
 
 func (c *conn) Caps() driver.Caps { return driver.CapCreateList | driver.CapShared }
 
+func (c *conn) Close() error {
+	c.sessions.Close(nil)
+	return nil
+}
+
 func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
-	o := op{name: "open session", limit: min(ttl/3, 5*time.Second), write: true, life: c.life}
-	if ttl < minTTL || ttl > maxTTL {
-		return nil, o.failed(driver.ErrInvalid, fmt.Errorf("a TTL of %v; slated grants from %v to %v", ttl, minTTL, maxTTL))
+	o := attempt.Op{Store: store, Name: "open session", Write: true, Limit: min(ttl/3, 5*time.Second)}
+	if err := driver.CheckTTL(ttl, minTTL, maxTTL); err != nil {
+		return nil, o.Failed(nil, err)
 	}
 	sent := time.Now()
-	r, err := c.do(ctx, o, slated.Request{Op: "grant", TTL: ttl})
+	var r slated.Reply
+	err := o.Do(ctx, c.sessions.Life(), func(ctx context.Context) (err error) {
+		r, err = c.send(ctx, o, slated.Request{Op: "grant", TTL: ttl})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.sessions == nil { // closed in the meantime: nobody renews the lease
-		return nil, o.failed(driver.ErrClosed, nil)
+	s := &session{conn: c}
+	ask := func(r slated.Request) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := c.send(ctx, o, r); return err }
 	}
-	s := newSession(c, r.Lease, ttl, sent)
-	c.sessions[s] = struct{}{}
-	c.running.Go(s.attend)
+	err = c.sessions.Open(&s.Session, sessions.Config{
+		Lease: lease.Config{
+			Session: r.Lease, TTL: ttl, Sent: sent,
+			Renew: ask(slated.Request{Op: "renew", Lease: r.Lease, TTL: ttl}),
+		},
+		Revoke: ask(slated.Request{Op: "revoke", Lease: r.Lease}),
+	})
+	if err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
-// Close ends the sessions at once, and gives the store half a second to hear of
-// it.
-func (c *conn) Close() error {
-	c.mu.Lock()
-	sessions, first := c.sessions, c.sessions != nil
-	c.sessions = nil
-	c.mu.Unlock()
-	if !first {
-		<-c.life.Done() // another Close is at it, or was
-		c.running.Wait()
-		return nil
+// send sends a request, on a TCP connection of its own, and says what the answer means.
+func (c *conn) send(ctx context.Context, o attempt.Op, r slated.Request) (reply slated.Reply, err error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return reply, o.Failed(nil, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
-	defer cancel()
-	for s := range sessions {
-		s.end()
+	tcp, err := c.dial(ctx, "tcp", c.addr)
+	if err != nil {
+		return reply, attempt.NotSent(err)
 	}
-	var closing sync.WaitGroup
-	for s := range sessions { // when none of them can be told that a node of another is gone
-		closing.Go(func() { _ = s.Close(ctx) })
+	defer tcp.Close()
+	stop := context.AfterFunc(ctx, func() { _ = tcp.Close() }) // which ends a read or a write under way
+	defer stop()
+	if _, err = tcp.Write(append(line, '\n')); err == nil {
+		err = json.NewDecoder(tcp).Decode(&reply)
 	}
-	closing.Wait()
-	c.end()
-	c.running.Wait()
-	return nil
+	switch {
+	case err != nil:
+		return reply, err
+	case reply.Err == "lease":
+		return reply, o.Failed(driver.ErrSessionLost, errors.New("no such lease"))
+	case reply.Err != "":
+		return reply, o.Failed(nil, errors.New(reply.Err))
+	}
+	return reply, nil
+}
+
+func (c *conn) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+	o := attempt.Op{Store: store, Name: "list", Key: dir, Limit: 5 * time.Second}
+	err = o.Do(ctx, c.sessions.Life(), func(ctx context.Context) (err error) {
+		nodes, err = c.list(ctx, o, dir)
+		return err
+	})
+	return nodes, err
+}
+
+func (c *conn) list(ctx context.Context, o attempt.Op, dir string) ([]driver.Node, error) {
+	r, err := c.send(ctx, o, slated.Request{Op: "txn", Then: []slated.Action{{Get: c.prefix(dir)}}})
+	if err != nil {
+		return nil, err
+	}
+	return c.nodes(dir, r.Got[0]), nil
 }
 
 // Keys: <namespace>/<dir>/<session>-<id>.
@@ -89,15 +119,6 @@ func (c *conn) Close() error {
 func (c *conn) prefix(dir string) string { return c.namespace + "/" + dir + "/" }
 
 func (c *conn) key(dir, session, id string) string { return c.prefix(dir) + session + "-" + id }
-
-func (c *conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	o := op{name: "list", key: dir, limit: 5 * time.Second, life: c.life}
-	r, err := c.do(ctx, o, slated.Request{Op: "txn", Then: []slated.Action{{Get: c.prefix(dir)}}})
-	if err != nil {
-		return nil, err
-	}
-	return c.nodes(dir, r.Got[0]), nil
-}
 
 // nodes makes nodes of keys, and leaves out the keys that are none.
 func (c *conn) nodes(dir string, kvs []slated.KV) (nodes []driver.Node) {
@@ -110,8 +131,8 @@ func (c *conn) nodes(dir string, kvs []slated.KV) (nodes []driver.Node) {
 	return nodes
 }
 
-// node makes a node of a key. One whose name tells of another session than the
-// one it is bound to is none.
+// node makes a node of a key. A key whose name tells of another session than the one it
+// is bound to is none.
 func (c *conn) node(dir string, kv slated.KV) (driver.Node, bool) {
 	session, id, _ := strings.Cut(strings.TrimPrefix(kv.Key, c.prefix(dir)), "-")
 	if session == "" || session != kv.Lease || !driver.ValidID(id) {

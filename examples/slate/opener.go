@@ -4,7 +4,7 @@
 //
 // An entry is a key named <namespace>/<dir>/<session>-<id>, under the session's
 // lease; the revision of its creation is both Seq and Token. Beside the
-// directories each session has a key that fences off late requests (fence.go).
+// directories each session has a key that fences off late requests (package fence).
 // Every request goes over a TCP connection of its own, a wait over one for as
 // long as it lasts. slated is one server; there is no TLS and no password.
 package slate
@@ -30,9 +30,6 @@ func init() {
 		MaxTTL:      maxTTL,
 	})
 }
-
-// dialFunc is the type of net.Dialer.DialContext.
-type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // New returns a connection to the server at addr, whose network connections dial
 // makes: net.Dialer.DialContext, or what a test has in its place. dial is called

@@ -4,98 +4,61 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/coord/driver/lease"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/fence"
+	"github.com/coordkit/coordkit/coord/driver/sessions"
 	"github.com/coordkit/coordkit/examples/slate/slated"
 )
 
-// session is a lease in slated with what the driver knows of it.
+// session is a lease in slated. What it is and how it ends is in sessions.Session.
 type session struct {
+	sessions.Session
 	conn  *conn
-	id    string
-	ttl   time.Duration
-	lease *lease.Lease
-	fence fence
-
-	life   context.Context // ends with the session
-	cancel context.CancelFunc
+	fence fence.Numbers
 }
 
-func newSession(c *conn, id string, ttl time.Duration, sent time.Time) *session {
-	s := &session{conn: c, id: id, ttl: ttl}
-	s.life, s.cancel = context.WithCancel(c.life)
-	s.lease = lease.Keep(lease.Config{Store: store, Session: id, TTL: ttl, Sent: sent, Renew: s.renew})
-	return s
-}
-
-// attend ends the calls under way when the session ends, and sees its lease's
-// goroutine out.
-func (s *session) attend() {
-	<-s.lease.Done()
-	s.cancel()
-	s.lease.Wait()
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
-	delete(s.conn.sessions, s)
-}
-
-func (s *session) renew(ctx context.Context) error {
-	o := op{name: "renew", key: s.id, limit: s.ttl / 2, life: s.life}
-	_, err := s.conn.do(ctx, o, slated.Request{Op: "renew", Lease: s.id, TTL: s.ttl})
-	return err
-}
-
-// do makes a call for the session: not when it has ended, and an answer that
-// comes when it has does not count.
-func (s *session) do(ctx context.Context, o op, r slated.Request) (slated.Reply, error) {
-	if err := s.Err(); err != nil {
-		return slated.Reply{}, err
-	}
-	o.life = s.life
-	reply, err := s.conn.do(ctx, o, r)
-	if errors.Is(err, driver.ErrSessionLost) { // the store says so
-		s.lease.End(err)
-	}
-	if over := s.Err(); over != nil {
-		return slated.Reply{}, over
-	}
+func (s *session) do(ctx context.Context, o attempt.Op, r slated.Request) (reply slated.Reply, err error) {
+	err = s.Do(ctx, o, func(ctx context.Context) (err error) {
+		reply, err = s.conn.send(ctx, o, r)
+		return err
+	})
 	return reply, err
 }
 
-// write describes a change. Its attempts end after a third of the TTL, so that
-// there is time for another while the session lives.
-func (s *session) write(name, key string) op {
-	return op{name: name, key: key, write: true, limit: min(s.ttl/3, 5*time.Second)}
-}
-
-func (s *session) ID() string            { return s.id }
-func (s *session) TTL() time.Duration    { return s.ttl }
-func (s *session) Done() <-chan struct{} { return s.lease.Done() }
-func (s *session) Err() error            { return s.lease.Err() }
-
-func (s *session) end() { s.lease.End(op{name: "session", key: s.id}.failed(driver.ErrClosed, nil)) }
-
-func (s *session) Close(ctx context.Context) error {
-	s.end()
-	o := s.write("close", s.id)
-	o.life = s.conn.life
-	_, err := s.conn.do(ctx, o, slated.Request{Op: "revoke", Lease: s.id})
-	if errors.Is(err, driver.ErrSessionLost) { // it is gone, which is what was asked for
-		return nil
+// fenced makes a transaction that does nothing if it arrives after a later one was
+// answered. The floor is a key under the session's lease. The first request after one
+// whose reply was lost raises it; a request that has conditions of its own, and so may not
+// be executed, by another transaction before it. raise says to raise it in any case.
+func (s *session) fenced(ctx context.Context, o attempt.Op, raise bool, t slated.Request) (reply slated.Reply, err error) {
+	key := s.conn.namespace + "/.fence/" + s.ID()
+	look := slated.Action{Get: key}
+	send := func(r fence.Request, t slated.Request) (floor uint64, err error) {
+		t.Op = "txn"
+		t.If = append(slices.Clone(t.If), slated.Cond{Key: key, AtMost: &r.Number})
+		t.Then, t.Else = append([]slated.Action{look}, t.Then...), append([]slated.Action{look}, t.Else...)
+		if reply, err = s.do(ctx, o, t); err == nil && len(reply.Got[0]) > 0 {
+			floor, err = strconv.ParseUint(string(reply.Got[0][0].Value), 10, 64)
+		}
+		return floor, err
 	}
-	return err
-}
-
-func absent() *uint64 { return new(uint64) }
-
-func checkData(o op, data []byte) error {
-	if len(data) > driver.MaxData {
-		return o.failed(driver.ErrInvalid, fmt.Errorf("%d bytes of data; the most is %d", len(data), driver.MaxData))
-	}
-	return nil
+	err = s.fence.Do(raise, func(r fence.Request) (floor uint64, err error) {
+		put := slated.Action{Put: &slated.KV{Key: key, Value: strconv.AppendUint(nil, r.Number, 10), Lease: s.ID()}}
+		switch {
+		case r.Raise && len(t.If) == 0:
+			return send(r, slated.Request{Then: append([]slated.Action{put}, t.Then...)})
+		case r.Raise:
+			if floor, err = send(r, slated.Request{Then: []slated.Action{put}}); err != nil || floor > r.Number {
+				return floor, err
+			}
+		}
+		return send(r, t)
+	})
+	return reply, err
 }
 
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
@@ -103,71 +66,69 @@ func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driv
 	return n, err
 }
 
-// CreateList implements driver.CreateLister: the transaction that makes the
-// node, or finds it, lists its directory as well.
+// CreateList implements driver.CreateLister: the transaction that makes the node, or finds
+// it, lists its directory as well.
 func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	key := s.conn.key(dir, s.id, id)
-	o := s.write("create", key)
-	if err := checkData(o, data); err != nil {
-		return driver.Node{}, nil, err
+	key := s.conn.key(dir, s.ID(), id)
+	o := s.Write("create", key)
+	if err := driver.CheckData(data); err != nil {
+		return driver.Node{}, nil, o.Failed(nil, err)
 	}
 	list := slated.Action{Get: s.conn.prefix(dir)}
-	r, err := s.fenced(ctx, o, slated.Request{
-		Op:   "txn",
-		If:   []slated.Cond{{Key: key, Created: absent()}},
-		Then: []slated.Action{{Put: &slated.KV{Key: key, Value: data, Lease: s.id}}, list},
+	r, err := s.fenced(ctx, o, false, slated.Request{
+		If:   []slated.Cond{{Key: key, Created: new(uint64)}},
+		Then: []slated.Action{{Put: &slated.KV{Key: key, Value: data, Lease: s.ID()}}, list},
 		Else: []slated.Action{list},
 	})
 	if err != nil {
 		return driver.Node{}, nil, err
 	}
-	nodes := s.conn.nodes(dir, r.Got[0])
+	nodes := s.conn.nodes(dir, r.Got[1])
 	for _, n := range nodes {
 		if n.Key == key {
 			return n, nodes, nil
 		}
 	}
-	return driver.Node{}, nil, o.failed(nil, errors.New("somebody else has written that key"))
+	return driver.Node{}, nil, o.Failed(nil, errors.New("another client has written that key"))
 }
 
-// Abandon moves the fence and removes the node in one step.
+// Abandon raises the floor, and removes the node.
 func (s *session) Abandon(ctx context.Context, dir, id string) error {
-	key := s.conn.key(dir, s.id, id)
-	_, err := s.fenced(ctx, s.write("abandon", key), slated.Request{Op: "txn", Then: []slated.Action{s.raise(), {Del: key}}})
+	key := s.conn.key(dir, s.ID(), id)
+	_, err := s.fenced(ctx, s.Write("abandon", key), true, slated.Request{Then: []slated.Action{{Del: key}}})
 	return err
 }
 
-func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	o := op{name: "list", key: dir, limit: min(s.ttl/3, 5*time.Second)}
-	r, err := s.do(ctx, o, slated.Request{Op: "txn", Then: []slated.Action{{Get: s.conn.prefix(dir)}}})
-	if err != nil {
-		return nil, err
-	}
-	return s.conn.nodes(dir, r.Got[0]), nil
+func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+	o := s.Read("list", dir)
+	err = s.Do(ctx, o, func(ctx context.Context) (err error) {
+		nodes, err = s.conn.list(ctx, o, dir)
+		return err
+	})
+	return nodes, err
 }
 
 func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
-	o := s.write("update", n.Key)
-	if err := checkData(o, data); err != nil {
-		return driver.Node{}, err
+	o := s.Write("update", n.Key)
+	if err := driver.CheckData(data); err != nil {
+		return driver.Node{}, o.Failed(nil, err)
 	}
-	r, err := s.fenced(ctx, o, slated.Request{
-		Op:   "txn",
+	r, err := s.fenced(ctx, o, false, slated.Request{
 		If:   []slated.Cond{{Key: n.Key, Created: &n.Token}},
-		Then: []slated.Action{{Put: &slated.KV{Key: n.Key, Value: data, Lease: s.id}}},
+		Then: []slated.Action{{Put: &slated.KV{Key: n.Key, Value: data, Lease: s.ID()}}},
 	})
 	if err != nil {
 		return driver.Node{}, err
 	}
 	if !r.OK {
-		return driver.Node{}, o.failed(driver.ErrGone, nil)
+		return driver.Node{}, o.Failed(driver.ErrGone, nil)
 	}
 	n.Data, n.Version = bytes.Clone(data), r.Rev
 	return n, nil
 }
 
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
-	_, err := s.do(ctx, s.write("delete", n.Key), slated.Request{
+	_, err := s.do(ctx, s.Write("delete", n.Key), slated.Request{
 		Op:   "txn",
 		If:   []slated.Cond{{Key: n.Key, Created: &n.Token}},
 		Then: []slated.Action{{Del: n.Key}},
@@ -176,7 +137,8 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 }
 
 func (s *session) WaitDelete(ctx context.Context, n driver.Node) error {
-	o := op{name: "wait", key: n.Key, limit: 20 * time.Second}
+	o := s.Read("wait", n.Key)
+	o.Limit = 20 * time.Second // slated answers after 10 s
 	for {
 		r, err := s.do(ctx, o, slated.Request{Op: "wait", Key: n.Key, Created: n.Token})
 		if err != nil || r.OK {

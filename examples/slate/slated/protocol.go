@@ -18,11 +18,12 @@ type KV struct {
 	Lease             string
 }
 
-// Cond holds if the key was created, or last modified, at that revision; 0 says
-// that it does not exist. What is nil is not asked.
+// Cond holds if the key was created at that revision, 0 for a key that does not exist,
+// or if its value is a decimal number that is at most AtMost, or there is no such key.
+// What is nil is not asked.
 type Cond struct {
-	Key               string
-	Created, Modified *uint64 `json:",omitempty"`
+	Key             string
+	Created, AtMost *uint64 `json:",omitempty"`
 }
 
 // Action puts a key, deletes one, or gets all that begin with a prefix: one of

@@ -3,6 +3,7 @@ package slated
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -64,7 +65,8 @@ func (s *Server) txn(r Request) Reply {
 	reply, actions := Reply{OK: true}, r.Then
 	for _, c := range r.If {
 		kv := s.keys[c.Key]
-		if c.Created != nil && *c.Created != kv.Created || c.Modified != nil && *c.Modified != kv.Modified {
+		number, _ := strconv.ParseUint(string(kv.Value), 10, 64)
+		if c.Created != nil && *c.Created != kv.Created || c.AtMost != nil && number > *c.AtMost {
 			reply.OK, actions = false, r.Else
 		}
 	}

@@ -1,0 +1,88 @@
+// Package attempt makes one bounded attempt of a request to a store, and says what is
+// known when no answer came. Most rules about calls (B1, E1, E2, E3, W4, N1) are kept
+// or broken in that one place, so a driver needs it only once.
+//
+// A request ends with the first of four things: the store's answer; the end of the
+// caller's ctx; the end of the session or connection that makes the call, its life; and
+// the attempt's own limit. If several have happened the first of this list counts.
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Op describes a call for its errors, and bounds its attempts.
+type Op struct {
+	Store string // the scheme of the store, as "etcd"
+	Name  string // what the call does, as "create"
+	Key   string // what it does that to; may be empty
+	Write bool   // it changes something in the store
+
+	// Limit bounds an attempt. It is a fraction of the TTL, so that another attempt
+	// can reach another server while the session lives (E3).
+	Limit time.Duration
+}
+
+// Failed returns the error of the call. kind is one of the sentinels of package driver,
+// or nil; err is the cause, or nil.
+func (o Op) Failed(kind, err error) error {
+	return &driver.Error{Op: o.Name, Store: o.Store, Key: o.Key, Kind: kind, Err: err}
+}
+
+// notSent is the error of a request that never left the client.
+type notSent struct{ err error }
+
+func (e *notSent) Error() string { return e.err.Error() }
+func (e *notSent) Unwrap() error { return e.err }
+
+// NotSent marks the error of a request of which nothing was sent, for example because
+// dialing failed. After such an error a write surely had no effect.
+func NotSent(err error) error { return &notSent{err} }
+
+// Do calls request once, with a ctx that ends with ctx, life and the limit, and returns
+// when request does. life is the context of the session or of the connection; its cause
+// (see context.Cause) says why it ended.
+//
+// request returns nil or a *driver.Error, as of Failed, for what the store has answered:
+// Do returns that as it is. Every other error of request means that there was no answer.
+// Then the error of Do Is ErrUnavailable if nothing was sent or nothing is written, and
+// ErrUncertain otherwise. Its cause is the first of: ctx's error; the limit; what request
+// returned. If life has ended the error has life's cause, and no such kind.
+func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) error) error {
+	if ctx.Err() != nil {
+		return o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
+	}
+	if life.Err() != nil {
+		return o.Failed(nil, context.Cause(life))
+	}
+	attempt, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	stop := context.AfterFunc(life, cancel)
+	defer stop()
+	err := request(attempt)
+	if _, answered := errors.AsType[*driver.Error](err); err == nil || answered {
+		return err
+	}
+	// A client may look at the deadline itself, and be ahead of the context's timer.
+	if deadline, _ := attempt.Deadline(); !time.Now().Before(deadline) {
+		<-attempt.Done()
+	}
+	kind := driver.ErrUnavailable
+	if _, unsent := errors.AsType[*notSent](err); o.Write && !unsent {
+		kind = driver.ErrUncertain
+	}
+	switch {
+	case ctx.Err() != nil:
+		return o.Failed(kind, driver.ContextError(ctx))
+	case life.Err() != nil:
+		return o.Failed(nil, context.Cause(life))
+	case attempt.Err() != nil:
+		return o.Failed(kind, fmt.Errorf("no answer within %v", o.Limit))
+	}
+	return o.Failed(kind, err)
+}
