@@ -24,11 +24,15 @@ const storetest = "internal/storetest"
 // know no driver, drivers know no recipe, and neither knows its tests' tools.
 var layers = map[string][]string{
 	"coord/driver":                 {},
+	"coord/driver/attempt":         {"coord/driver"},
+	"coord/driver/fence":           {"coord/driver"},
 	"coord/driver/lease":           {"coord/driver"},
+	"coord/driver/sessions":        {"coord/driver/attempt", "coord/driver/lease", "coord/driver"},
+	"coord/driver/watch":           {"coord/driver/sessions", "coord/driver"},
 	"coord":                        {"coord/driver", "coord/driver/lease"},
 	"internal/queue":               {"coord", "coord/driver", "coord/driver/lease"},
 	"recipes":                      {"internal/queue", "coord", "coord/driver"},
-	"drivers":                      {"coord/driver", "coord/driver/lease", "drivers/internal/batch", "drivers/internal/idle", "drivers/internal/limit", "drivers/internal/secure", "drivers/etcd/internal/h2"},
+	"drivers":                      {"coord/driver", "coord/driver/attempt", "coord/driver/fence", "coord/driver/lease", "coord/driver/sessions", "coord/driver/watch", "drivers/internal/batch", "drivers/internal/idle", "drivers/internal/limit", "drivers/internal/secure", "drivers/etcd/internal/h2"},
 	"drivers/internal/batch":       {},
 	"drivers/internal/idle":        {},
 	"drivers/internal/limit":       {},
@@ -50,7 +54,7 @@ var layers = map[string][]string{
 	"internal/storetest/register":  {},
 	"internal/storetest/trial":     {"internal/storetest/register", "conformance", "recipes", "coord"},
 	"examples":                     {"drivers", "recipes", "coord", "coord/driver", "conformance/netfault"},
-	"examples/slate":               {"examples/slate/slated", "coord/driver", "coord/driver/lease"},
+	"examples/slate":               {"examples/slate/slated", "coord/driver/attempt", "coord/driver/fence", "coord/driver/lease", "coord/driver/sessions", "coord/driver"},
 	"examples/slate/slated":        {},
 	"examples/slate/slatetest":     {"examples/slate", "examples/slate/slated", "conformance", "conformance/netfault", "coord/driver"},
 }

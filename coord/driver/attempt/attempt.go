@@ -24,7 +24,8 @@ type Op struct {
 	Write bool   // it changes something in the store
 
 	// Limit bounds an attempt. It is a fraction of the TTL, so that another attempt
-	// can reach another server while the session lives (E3).
+	// can reach another server while the session lives (E3). 0 is no limit, for a wait
+	// that heals itself.
 	Limit time.Duration
 }
 
@@ -60,7 +61,10 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 	if life.Err() != nil {
 		return o.Failed(nil, context.Cause(life))
 	}
-	attempt, cancel := context.WithTimeout(ctx, o.Limit)
+	attempt, cancel := context.WithCancel(ctx)
+	if o.Limit > 0 {
+		attempt, cancel = context.WithTimeout(ctx, o.Limit)
+	}
 	defer cancel()
 	stop := context.AfterFunc(life, cancel)
 	defer stop()
@@ -69,7 +73,7 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 		return err
 	}
 	// A client may look at the deadline itself, and be ahead of the context's timer.
-	if deadline, _ := attempt.Deadline(); !time.Now().Before(deadline) {
+	if deadline, ok := attempt.Deadline(); ok && !time.Now().Before(deadline) {
 		<-attempt.Done()
 	}
 	kind := driver.ErrUnavailable

@@ -52,6 +52,7 @@ func TestDo(t *testing.T) {
 		{name: "no answer to a read", op: read, request: hang, after: 3 * time.Second, is: []error{driver.ErrUnavailable},
 			isNot: []error{context.DeadlineExceeded}, says: "no answer within 3s"},
 		{name: "no answer to a write", op: write, request: hang, after: 3 * time.Second, is: []error{driver.ErrUncertain}, says: "no answer within 3s"},
+		{name: "no limit", op: attempt.Op{Store: "toy", Name: "wait"}, ctx: 100 * time.Hour, request: hang, after: 100 * time.Hour, is: []error{driver.ErrUnavailable, context.Canceled}},
 		{name: "broken", op: write, request: func(context.Context) error { return io.EOF }, is: []error{driver.ErrUncertain, io.EOF}},
 		{name: "not sent", op: write, request: func(context.Context) error { return attempt.NotSent(io.EOF) },
 			is: []error{driver.ErrUnavailable, io.EOF}, isNot: []error{driver.ErrUncertain}, says: "toy: list a: store unavailable: EOF"},

@@ -1,0 +1,68 @@
+package watch
+
+import (
+	"context"
+	"iter"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// Watch implements driver.Watcher. Each loop has a Follow of its own.
+func (h *Hub) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	return func(yield func([]driver.Node, error) bool) {
+		if ctx.Err() != nil {
+			yield(nil, h.watchError(dir, nil, driver.ContextError(ctx)))
+			return
+		}
+		following, stop := context.WithCancel(h.keeper.Life())
+		defer stop()
+		lists := make(chan List, 1) // the newest that the consumer has not taken
+		var failed error
+		done := make(chan struct{})
+		started := h.keeper.Go(func() {
+			defer close(done)
+			failed = h.follow.heal(following, dir, func(l List) {
+				select {
+				case old := <-lists:
+					if old.At > l.At {
+						l = old
+					}
+				default:
+				}
+				lists <- l
+			})
+		})
+		if !started {
+			yield(nil, h.watchError(dir, driver.ErrClosed, nil))
+			return
+		}
+		defer func() { stop(); <-done }()
+		var shown uint64
+		for {
+			select {
+			case l := <-lists:
+				if l.At < shown {
+					continue
+				}
+				shown = l.At
+				if !yield(l.Nodes, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(nil, h.watchError(dir, nil, driver.ContextError(ctx)))
+				return
+			case <-done: // with the connection, or by what cannot be healed
+				if h.keeper.Life().Err() != nil {
+					yield(nil, h.watchError(dir, driver.ErrClosed, nil))
+				} else {
+					yield(nil, failed)
+				}
+				return
+			}
+		}
+	}
+}
+
+func (h *Hub) watchError(dir string, kind, err error) error {
+	return &driver.Error{Op: "watch", Store: h.store, Key: dir, Kind: kind, Err: err}
+}
