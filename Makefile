@@ -12,7 +12,7 @@ STORE_LOCAL := ./register ./trial
 # in real time, whose limits a busy processor breaks, and hundreds of drivers and recipes
 # that are broken on purpose. `make soak` runs the drivers' suites with it.
 UNRACED := ^(TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*)$$
-BENCH_LOCAL := . ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
+BENCH_LOCAL := . ./delay ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
