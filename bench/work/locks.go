@@ -52,16 +52,21 @@ func Keys(n int) Case {
 		}}
 }
 
-// Election is to be elected and to resign by one who is alone.
-func Election() Case {
-	return Case{Name: "election", Kind: contest.Elections, Unit: "elections/s", Counts: true,
-		About:   "one candidate is elected and resigns",
-		Foreign: contest.ForeignCase{Name: "election", Clients: 1, Keys: 1},
+// Election is to be elected and to resign by n candidates, each of a client of its
+// own. One candidate is alone; of more, each election is a handoff.
+func Election(n int) Case {
+	c := Case{Name: fmt.Sprintf("election-%d", n), Kind: contest.Elections, Unit: "elections/s", Counts: true,
+		About: fmt.Sprintf("%d candidates, each of a client of its own, are elected and resign", n),
 		run: func(ctx context.Context, t Turn) (contest.Sample, error) {
-			return t.loop(ctx, 1, newMeter(1, 1), func(ctx context.Context, p contest.Program, _ int) (contest.Locker, error) {
-				return p.(contest.Candidates).Candidate(ctx, t.Key)
+			return t.loop(ctx, n, newMeter(n, 1), func(ctx context.Context, p contest.Program, _ int) (contest.Locker, error) {
+				return Candidate(ctx, p, t.Key)
 			})
 		}}
+	if n == 1 {
+		c.Name, c.About = "election", "one candidate is elected and resigns"
+		c.Foreign = contest.ForeignCase{Name: "election", Clients: 1, Keys: 1}
+	}
+	return c
 }
 
 // Semaphore is acquire and release by contenders, each of a client of its own, of
