@@ -34,8 +34,8 @@ func (v *venue) counted(ctx context.Context, c work.Case, side contest.Side) (co
 			_ = p.Close() // nothing is left to lose
 		}
 	}()
-	for _, host := range v.Hosts {
-		p, err := wire.Listen(host, v.Reader)
+	for _, addr := range v.addrs {
+		p, err := wire.Listen(addr, v.Reader)
 		if err != nil {
 			return contest.Sample{}, err
 		}

@@ -7,6 +7,11 @@
 // prints its tables; with -out it also writes them to a directory, with the raw
 // figures and plots.
 //
+//	go run . -stores etcd -rtt 1ms
+//
+// puts a network's round trip between all clients and the servers, and -tls has all
+// of them use TLS.
+//
 //	go run . -judge results/zk
 //
 // judges what was written there by the targets as they are now.
@@ -24,6 +29,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coordkit/coordkit/bench/delay"
 	"github.com/coordkit/coordkit/bench/leader"
 	"github.com/coordkit/coordkit/bench/report"
 	"github.com/coordkit/coordkit/bench/servers"
@@ -32,7 +38,7 @@ import (
 )
 
 func main() {
-	if leader.Main(sides) {
+	if leader.Main(sides) || delay.Main() {
 		return
 	}
 	var p plan
@@ -45,6 +51,8 @@ func main() {
 	micro := flag.String("micro", "", "run nothing: judge what microbenchmarks have written to this file")
 	flag.BoolVar(&p.short, "short", false, "few and short turns, and few waiters")
 	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has; three times as many where sides are near to each other, unless it is short")
+	flag.DurationVar(&p.rtt, "rtt", 0, "the round trip to put between all clients and the servers, such as 1ms, half of it in each direction")
+	flag.BoolVar(&p.tls, "tls", false, "have all clients and the servers use TLS, by which requests cannot be counted")
 	flag.Parse()
 	p.stores, p.cases, p.sides = split(*stores), split(*cases), split(*only)
 	for _, m := range split(*members) {
@@ -116,11 +124,19 @@ func bench(ctx context.Context, p plan, out string) error {
 		Machine:  report.ThisMachine(),
 		Versions: report.Versions(ctx),
 		Short:    p.short,
+		Network:  report.Network{RTT: float64(p.rtt) / float64(time.Millisecond), TLS: p.tls},
 
 		Unfinished: true,
 	}
 	if err := report.Writable(out); err != nil {
 		return err // now, and not when there is something to be lost
+	}
+	if p.rtt > 0 {
+		took, err := delay.Echo(ctx, p.rtt)
+		if err != nil {
+			return err
+		}
+		run.Network.Echo = report.QuantilesOf(took)
 	}
 	save := func() error {
 		run.Took = time.Since(run.Began).Round(time.Second).String()

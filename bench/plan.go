@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/bench/contest"
+	"github.com/coordkit/coordkit/bench/delay"
 	"github.com/coordkit/coordkit/bench/peers"
 	"github.com/coordkit/coordkit/bench/report"
 	"github.com/coordkit/coordkit/bench/servers"
@@ -21,6 +22,8 @@ type plan struct {
 	members              []int
 	pairs                int
 	short                bool
+	rtt                  time.Duration // between clients and servers; 0: as it is on this machine
+	tls                  bool
 }
 
 // sides returns who can take part on a store.
@@ -64,9 +67,9 @@ func (p plan) turns(c work.Case) int {
 var countedInShort = []string{"uncontended", "contention-2", "contention-8"}
 
 // counts reports whether the requests of a case are counted, which takes a turn
-// more.
+// more. With TLS they cannot be read.
 func (p plan) counts(c work.Case) bool {
-	return !p.short || len(p.cases) > 0 || slices.Contains(countedInShort, c.Name)
+	return !p.tls && (!p.short || len(p.cases) > 0 || slices.Contains(countedInShort, c.Name))
 }
 
 // check finds what is asked for and does not exist. rest is what no flag has taken.
@@ -79,6 +82,9 @@ func (p plan) check(rest []string) error {
 	}
 	if len(p.members) == 0 {
 		return errors.New("-members is empty: 1 or 3, or both")
+	}
+	if p.rtt < 0 {
+		return fmt.Errorf("-rtt %v: at least 0", p.rtt)
 	}
 	var cases, names []string
 	for _, c := range work.Cases(0) {
@@ -138,12 +144,20 @@ func (p plan) run(ctx context.Context, r *report.Run, save func() error) error {
 }
 
 func (p plan) on(ctx context.Context, store string, members int, r *report.Run, save func() error) (err error) {
-	s, err := servers.Start(ctx, store, members)
+	s, err := servers.Start(ctx, store, members, p.tls)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	in := venue{Store: s, members: members, plan: p, sides: sides(store)}
+	in := venue{Store: s, addrs: s.Hosts, members: members, plan: p, sides: sides(store)}
+	if p.rtt > 0 {
+		way, err := delay.Start(ctx, p.rtt, s.Hosts)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = way.Close() }() // nothing is left to lose
+		in.addrs = way.Addrs
+	}
 	defer func() {
 		for _, side := range in.sides {
 			if side.Close != nil {

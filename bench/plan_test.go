@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coordkit/coordkit/bench/work"
 )
@@ -76,6 +77,24 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// With TLS the requests cannot be read.
+func TestCounts(t *testing.T) {
+	for _, c := range []struct {
+		p    plan
+		want bool
+	}{
+		{plan{}, true},
+		{plan{short: true}, false},
+		{plan{short: true, cases: []string{"keys-64"}}, true},
+		{plan{tls: true}, false},
+		{plan{short: true, cases: []string{"keys-64"}, tls: true}, false},
+	} {
+		if got := c.p.counts(work.Keys(64)); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.p, got, c.want)
+		}
+	}
+}
+
 func TestSplit(t *testing.T) {
 	for list, want := range map[string][]string{
 		"":          nil,
@@ -112,6 +131,8 @@ func TestCheck(t *testing.T) {
 		{p: plan{stores: []string{"zk"}, sides: []string{"Mutex"}}, want: `-sides "Mutex"`},
 		{p: plan{stores: []string{"zk"}}, rest: []string{"session"}, want: "session"},
 		{p: plan{stores: []string{"etcd", "zk"}, sides: []string{"Mutex"}}, want: "on zk"},
+		{p: plan{stores: []string{"zk"}, rtt: time.Millisecond, tls: true}},
+		{p: plan{stores: []string{"zk"}, rtt: -time.Millisecond}, want: "-rtt -1ms"},
 		{want: "-stores is empty"},
 	} {
 		c.p.members = []int{1}

@@ -17,6 +17,7 @@ import (
 // venue is where contests take place.
 type venue struct {
 	*servers.Store
+	addrs   []string // where all clients connect, as host:port: the servers or proxies before them
 	members int
 	plan    plan
 	sides   []contest.Side
@@ -53,7 +54,7 @@ func (v *venue) turn(side contest.Side, name string, length work.Length) work.Tu
 	v.turns++
 	return work.Turn{
 		Side:    side,
-		Dial:    contest.Dial{Servers: v.Hosts, TTL: work.TTL},
+		Dial:    contest.Dial{Servers: v.addrs, TTL: work.TTL, TLS: v.TLS},
 		Key:     fmt.Sprintf("%s-%d", name, v.turns),
 		Length:  length,
 		Servers: v.Hosts,

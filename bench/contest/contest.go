@@ -5,8 +5,11 @@ package contest
 
 import (
 	"context"
+	"crypto/tls"
 	"slices"
 	"time"
+
+	"github.com/coordkit/coordkit/internal/testserver"
 )
 
 // Ours is the name of coordkit's own side in every contest.
@@ -30,7 +33,7 @@ type Kind string
 // here.
 const (
 	Locks      Kind = "lock"            // Program itself
-	Elections  Kind = "election"        // Candidates
+	Elections  Kind = "election"        // Candidates, or Program itself where a lock is all there is
 	Observers  Kind = "observers"       // Observed
 	Permits    Kind = "semaphore"       // Limited
 	ReadWrites Kind = "read-write lock" // ReadWriter
@@ -38,8 +41,17 @@ const (
 
 // Dial says how a program connects.
 type Dial struct {
-	Servers []string      // as host:port; a client of one server takes the first
-	TTL     time.Duration // of sessions
+	Servers []string             // as host:port; a client of one server takes the first
+	TTL     time.Duration        // of sessions
+	TLS     *testserver.TLSFiles // nil: without TLS
+}
+
+// TLSConfig returns a client's configuration, or nil without TLS.
+func (d Dial) TLSConfig() (*tls.Config, error) {
+	if d.TLS == nil {
+		return nil, nil
+	}
+	return d.TLS.Config()
 }
 
 // Of returns what the i-th program connects by: it knows the servers in an order of

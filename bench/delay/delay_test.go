@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func Example() {
 }
 
 // echo is a server that sends back what it gets, and ends when the client does.
-func echo(t testing.TB) string {
+func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -75,7 +76,7 @@ func echo(t testing.TB) string {
 }
 
 // dial connects to an echo by a proxy.
-func dial(t testing.TB, rtt time.Duration) *net.TCPConn {
+func dial(t *testing.T, rtt time.Duration) *net.TCPConn {
 	t.Helper()
 	p, err := delay.Listen(echo(t), rtt)
 	must(t, err)
@@ -87,7 +88,7 @@ func dial(t testing.TB, rtt time.Duration) *net.TCPConn {
 }
 
 // roundTrip returns how long an echo took.
-func roundTrip(t testing.TB, c net.Conn) time.Duration {
+func roundTrip(t *testing.T, c net.Conn) time.Duration {
 	t.Helper()
 	began := time.Now()
 	_, err := c.Write([]byte{1})
@@ -184,34 +185,15 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// BenchmarkEcho tells how precise the delay is: an echo without a proxy, and with
-// one in a process of its own.
-func BenchmarkEcho(b *testing.B) {
-	for _, rtt := range []time.Duration{0, time.Millisecond} {
-		b.Run("rtt="+rtt.String(), func(b *testing.B) {
-			addr := echo(b)
-			if rtt > 0 {
-				way, err := delay.Start(b.Context(), rtt, []string{addr})
-				must(b, err)
-				defer way.Close()
-				addr = way.Addrs[0]
-			}
-			c, err := net.Dial("tcp", addr)
-			must(b, err)
-			defer c.Close()
-			roundTrip(b, c)
-			var took []time.Duration
-			for b.Loop() {
-				took = append(took, roundTrip(b, c))
-			}
-			for name, q := range map[string]float64{"p50-µs": 0.5, "p99-µs": 0.99} {
-				b.ReportMetric(float64(stats.Quantile(took, q).Microseconds()), name)
-			}
-		})
+func TestEcho(t *testing.T) {
+	took, err := delay.Echo(t.Context(), time.Millisecond)
+	if err != nil || len(took) == 0 || slices.Min(took) < time.Millisecond {
+		t.Errorf("the shortest of %d echoes is too short: %v", len(took), err)
 	}
+	t.Logf("an echo took %v, and one in a hundred %v", stats.Quantile(took, 0.5), stats.Quantile(took, 0.99))
 }
 
-func must(t testing.TB, err error) {
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestWrongCasesAreErrors(t *testing.T) {
 func TestMissingLanguageIsAnError(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for name, want := range map[string]string{"kazoo": "python3", "curator": "default-jre-headless"} {
-		if _, err := peers[name](t.Context(), []string{"127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := peers[name](t.Context(), []string{"127.0.0.1:1"}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected an error that names %s", name, err, want)
 		}
 	}

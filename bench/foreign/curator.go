@@ -39,12 +39,13 @@ var curatorPackages = []testserver.DebianPackage{{
 var curatorJars = []string{"curator-recipes.jar", "curator-framework.jar", "curator-client.jar", "guava.jar"}
 
 // Curator returns a worker that takes locks by Curator's InterProcessMutex on
-// the given ZooKeeper servers, each host:port. Curator is downloaded first if
-// need be. ctx bounds that and the worker's start, not its life. The ZooKeeper
+// the given ZooKeeper servers, each host:port, with TLS if there are files for it.
+// Curator is downloaded first if need be. ctx bounds that and the worker's start,
+// not its life. The ZooKeeper
 // client below Curator is the one that comes with the server, see
 // [testserver.ZooKeeperJars]. Without a Java runtime on the machine it returns an
 // error that says so.
-func Curator(ctx context.Context, servers []string) (_ *Peer, err error) {
+func Curator(ctx context.Context, servers []string, tls *testserver.TLSFiles) (_ *Peer, err error) {
 	const name = "curator"
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -65,29 +66,61 @@ func Curator(ctx context.Context, servers []string) (_ *Peer, err error) {
 	}
 	classPath = append(classPath, filepath.Join(zookeeper, "*"))
 
-	source, err := curatorSource()
+	source, err := unnamed(curatorWorker)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
+	args := []string{"-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", strings.Join(classPath, ":")}
+	files := []*os.File{source}
+	if tls != nil {
+		store, err := keyStore(tls)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		defer store.Close()
+		args, files = append(args, tlsProperties("/dev/fd/4", tls.CA)...), append(files, store)
+	}
 	// Java compiles a program that it is given as source, in memory.
-	cmd := exec.Command(java,
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-		"-cp", strings.Join(classPath, ":"),
-		"--source=11", "/dev/fd/3", strings.Join(servers, ","), curatorVersion(jars))
-	cmd.ExtraFiles = []*os.File{source}
+	args = append(args, "--source=11", "/dev/fd/3", strings.Join(servers, ","), curatorVersion(jars))
+	cmd := exec.Command(java, args...)
+	cmd.ExtraFiles = files
 	cmd.Env = javaEnv()
 	return start(ctx, name, cmd)
 }
 
-// curatorSource returns an open file with the worker's source. It has no name any
-// more, so nothing need remove it.
-func curatorSource() (*os.File, error) {
-	f, err := os.CreateTemp("", "CuratorWorker-*.java")
+// keyStore returns a client's key and certificate in one file, as ZooKeeper's client
+// wants them.
+func keyStore(tls *testserver.TLSFiles) (*os.File, error) {
+	key, err := os.ReadFile(tls.ClientKey)
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.Write(curatorWorker)
+	cert, err := os.ReadFile(tls.ClientCert)
+	if err != nil {
+		return nil, err
+	}
+	return unnamed(slices.Concat(key, cert))
+}
+
+// tlsProperties has ZooKeeper's client in Java use TLS.
+func tlsProperties(keyStore, ca string) []string {
+	return []string{
+		"-Dzookeeper.client.secure=true",
+		"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty", // the other has no TLS
+		"-Dzookeeper.ssl.keyStore.location=" + keyStore, "-Dzookeeper.ssl.keyStore.type=PEM",
+		"-Dzookeeper.ssl.trustStore.location=" + ca, "-Dzookeeper.ssl.trustStore.type=PEM",
+	}
+}
+
+// unnamed returns an open file with a text. It has no name any more, so nothing need
+// remove it.
+func unnamed(text []byte) (*os.File, error) {
+	f, err := os.CreateTemp("", "coordkit-curator-*")
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.Write(text)
 	if err = errors.Join(err, os.Remove(f.Name())); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -17,7 +17,7 @@ func Example() {
 	}
 	defer zk.Close()
 
-	peer, err := foreign.Curator(ctx, []string{zk.Member(0).Endpoint()})
+	peer, err := foreign.Curator(ctx, []string{zk.Member(0).Endpoint()}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,14 +22,14 @@ func patient(t *testing.T) context.Context {
 }
 
 // peers are those that this package has.
-var peers = map[string]func(context.Context, []string) (*Peer, error){"kazoo": Kazoo, "curator": Curator}
+var peers = map[string]func(context.Context, []string, *testserver.TLSFiles) (*Peer, error){"kazoo": Kazoo, "curator": Curator}
 
 // withPeers runs a test with each peer on a server of its own.
 func withPeers(t *testing.T, test func(t *testing.T, p *Peer, zk *testserver.ZooKeeper)) {
 	for name, open := range peers {
 		t.Run(name, func(t *testing.T) {
 			zk := testserver.StartZooKeeper(t, testserver.ZooKeeperOptions{})
-			p, err := open(patient(t), []string{zk.Members[0].Endpoint()})
+			p, err := open(patient(t), []string{zk.Members[0].Endpoint()}, zk.TLS)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,6 +108,22 @@ func TestCases(t *testing.T) {
 	})
 }
 
+func TestTLS(t *testing.T) {
+	for name, open := range peers {
+		t.Run(name, func(t *testing.T) {
+			zk := testserver.StartZooKeeper(t, testserver.ZooKeeperOptions{TLS: true})
+			p, err := open(patient(t), []string{zk.Members[0].Endpoint()}, zk.TLS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = p.Close() })
+			if r, err := p.Run(patient(t), Case{Name: Uncontended, Seconds: 0.1}); err != nil || r.Ops == 0 {
+				t.Errorf("%d locks, %v", r.Ops, err)
+			}
+		})
+	}
+}
+
 // Who follows is elected when the process of the leaders is gone, and not before.
 func TestLeadAndFollow(t *testing.T) {
 	for name, open := range peers {
@@ -115,7 +131,7 @@ func TestLeadAndFollow(t *testing.T) {
 			zk := testserver.StartZooKeeper(t, testserver.ZooKeeperOptions{})
 			var both []*Peer
 			for range 2 {
-				p, err := open(patient(t), []string{zk.Members[0].Endpoint()})
+				p, err := open(patient(t), []string{zk.Members[0].Endpoint()}, zk.TLS)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -26,10 +26,10 @@ var kazooPackages = []testserver.DebianPackage{{
 }}
 
 // Kazoo returns a worker that takes locks by kazoo's Lock on the given ZooKeeper
-// servers, each host:port. kazoo is downloaded first if need be. ctx bounds that
-// and the worker's start, not its life. Without a python3 on the machine it
-// returns an error that says so.
-func Kazoo(ctx context.Context, servers []string) (*Peer, error) {
+// servers, each host:port, with TLS if there are files for it. kazoo is downloaded
+// first if need be. ctx bounds that and the worker's start, not its life. Without a
+// python3 on the machine it returns an error that says so.
+func Kazoo(ctx context.Context, servers []string, tls *testserver.TLSFiles) (*Peer, error) {
 	const name = "kazoo"
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -41,5 +41,9 @@ func Kazoo(ctx context.Context, servers []string) (*Peer, error) {
 	}
 	modules := filepath.Join(root, "usr/lib/python3/dist-packages")
 	// Isolated: neither the environment nor what else is installed has a say.
-	return start(ctx, name, exec.Command(python, "-IS", "-c", kazooWorker, modules, strings.Join(servers, ",")))
+	args := []string{"-IS", "-c", kazooWorker, modules, strings.Join(servers, ",")}
+	if tls != nil {
+		args = append(args, tls.CA, tls.ClientCert, tls.ClientKey)
+	}
+	return start(ctx, name, exec.Command(python, args...))
 }

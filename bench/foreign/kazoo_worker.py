@@ -1,7 +1,8 @@
 """Measures kazoo's recipes.
 
-Arguments: the directory of kazoo, and the servers. Every case is a line of the
-input. The worker answers with a line when it is ready for it, begins with the
+Arguments: the directory of kazoo, the servers, and for TLS the files of the
+authority's certificate and of the client's certificate and key. Every case is a
+line of the input. The worker answers with a line when it is ready for it, begins with the
 next line of the input, and answers with what came of it, all in JSON.
 """
 import json
@@ -19,6 +20,7 @@ from kazoo.retry import KazooRetry
 from kazoo.version import __version__
 
 CONNECT_TIMEOUT = 10.0  # seconds
+TLS = dict(use_ssl=True, **dict(zip(("ca", "certfile", "keyfile"), sys.argv[3:]))) if sys.argv[3:] else {}
 
 
 class Key:
@@ -161,7 +163,7 @@ def connect(session, count):
         # It tries to connect every second for as long as need be.
         retry = KazooRetry(max_tries=-1, delay=1, backoff=1)
         home = servers[len(opened) % len(servers)]  # as those of the other sides
-        client = KazooClient(home, timeout=session / 1000, connection_retry=retry)
+        client = KazooClient(home, timeout=session / 1000, connection_retry=retry, **TLS)
         opened.append((client, client.start_async()))
     for _, connected in opened[:count]:
         if not connected.wait(CONNECT_TIMEOUT):

@@ -12,6 +12,7 @@ import (
 	"github.com/coordkit/coordkit/bench/contest"
 	"github.com/coordkit/coordkit/bench/foreign"
 	"github.com/coordkit/coordkit/bench/work"
+	"github.com/coordkit/coordkit/internal/testserver"
 )
 
 // workers are the processes of a library of another language. The one on the way to
@@ -19,7 +20,7 @@ import (
 // Other ways, on which requests are counted, are gone after the case, and a worker
 // that was left would try to get back to the servers for ever, at everybody's cost.
 type workers struct {
-	start func(ctx context.Context, servers []string) (*foreign.Peer, error)
+	start startForeign
 
 	mu      sync.Mutex
 	way     string        // the first
@@ -28,8 +29,11 @@ type workers struct {
 	warm    map[string]bool
 }
 
+// startForeign starts a worker of the library that is to connect to the servers.
+type startForeign func(ctx context.Context, servers []string, tls *testserver.TLSFiles) (*foreign.Peer, error)
+
 // abroad is a side whose locks are such a library's.
-func abroad(name string, start func(ctx context.Context, servers []string) (*foreign.Peer, error), lacks map[contest.Kind]string) contest.Side {
+func abroad(name string, start startForeign, lacks map[contest.Kind]string) contest.Side {
 	w := &workers{start: start, warm: make(map[string]bool)}
 	return contest.Side{
 		Name:    name,
@@ -50,7 +54,7 @@ func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase
 	}
 	p := w.kept
 	if p == nil || way != w.way {
-		if p, err = w.start(ctx, d.Servers); err != nil {
+		if p, err = w.start(ctx, d.Servers, d.TLS); err != nil {
 			return contest.Sample{}, err
 		}
 		w.version = p.Version
@@ -113,7 +117,7 @@ func (w *workers) measure(ctx context.Context, p *foreign.Peer, d contest.Dial, 
 // failover kills leaders, who have a process of their own, and tells how long it took
 // until those of p were elected.
 func (w *workers) failover(ctx context.Context, p *foreign.Peer, d contest.Dial, c contest.ForeignCase) (s contest.Sample, err error) {
-	leaders, err := w.start(ctx, d.Servers)
+	leaders, err := w.start(ctx, d.Servers, d.TLS)
 	if err != nil {
 		return s, err
 	}

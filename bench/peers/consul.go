@@ -17,7 +17,7 @@ func Consul() []contest.Side {
 	locks := []contest.Kind{contest.Locks}
 	return []contest.Side{
 		oursOn("consul"),
-		{Name: contest.Floor, Kinds: locks, Open: openConsulFloor, Standing: consulStanding},
+		{Name: contest.Floor, Kinds: floorKinds, Open: openConsulFloor, Standing: consulStanding},
 		{Name: "api.Lock, session reused", Kinds: locks, Open: openConsul(consulLock)},
 		{Name: "api.Lock", Kinds: locks, Open: openConsul(consulLockWithSession)},
 		{Name: "api.Semaphore", Kinds: []contest.Kind{contest.Locks, contest.Permits}, Open: openConsul(consulSemaphoreOfOne)},
@@ -29,6 +29,10 @@ func Consul() []contest.Side {
 func dialConsul(d contest.Dial, keepAll bool) (*api.Client, *http.Transport, error) {
 	config := api.DefaultConfig()
 	config.Address = d.Servers[0]
+	if d.TLS != nil {
+		config.Scheme = "https"
+		config.TLSConfig = api.TLSConfig{CAFile: d.TLS.CA, CertFile: d.TLS.ClientCert, KeyFile: d.TLS.ClientKey}
+	}
 	if keepAll {
 		config.Transport.MaxIdleConns, config.Transport.MaxIdleConnsPerHost = 0, 10_000
 	}

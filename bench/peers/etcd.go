@@ -17,7 +17,7 @@ import (
 func Etcd() []contest.Side {
 	return []contest.Side{
 		oursOn("etcd"),
-		{Name: contest.Floor, Kinds: []contest.Kind{contest.Locks}, Open: openEtcdFloor, Standing: etcdStanding},
+		{Name: contest.Floor, Kinds: floorKinds, Open: openEtcdFloor, Standing: etcdStanding},
 		{Name: "Mutex", Kinds: []contest.Kind{contest.Locks}, Open: openEtcd(etcdMutex), Standing: etcdStanding},
 		{Name: "Election", Kinds: []contest.Kind{contest.Locks, contest.Elections, contest.Observers},
 			Open: openEtcd(etcdElection), Standing: etcdStanding},
@@ -49,7 +49,11 @@ func openEtcd(lock func(s *concurrency.Session, key string) contest.Locker) func
 }
 
 func dialEtcd(d contest.Dial) (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: d.Servers, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	config, err := d.TLSConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientv3.New(clientv3.Config{Endpoints: d.Servers, TLS: config, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 }
 
 // etcdProgram is a client with the recipes that come with it. A session of

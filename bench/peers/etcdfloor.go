@@ -13,6 +13,9 @@ import (
 	"github.com/coordkit/coordkit/bench/contest"
 )
 
+// floorKinds is what the floor of each store has. To hold its lock is to be elected.
+var floorKinds = []contest.Kind{contest.Locks, contest.Elections}
+
 // etcdFloor is a client with one lease. An entry is named by the lease and its
 // contender, and the name is used again.
 type etcdFloor struct {

@@ -26,10 +26,14 @@ func Embedded() []contest.Side { return []contest.Side{oursOn("mem")} }
 
 func oursOn(scheme string) contest.Side {
 	open := func(ctx context.Context, d contest.Dial) (*coord.Client, error) {
-		return coord.Config{
+		c := coord.Config{
 			URL:        scheme + "://" + strings.Join(d.Servers, ",") + "/bench",
 			SessionTTL: coord.Duration(d.TTL),
-		}.Open(ctx)
+		}
+		if d.TLS != nil {
+			c.TLSCA, c.TLSCert, c.TLSKey = d.TLS.CA, d.TLS.ClientCert, d.TLS.ClientKey
+		}
+		return c.Open(ctx)
 	}
 	return contest.Side{
 		Name:  contest.Ours,

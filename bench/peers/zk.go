@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"time"
@@ -16,7 +17,7 @@ import (
 func ZooKeeper() []contest.Side {
 	return []contest.Side{
 		atHome(oursOn("zk")),
-		{Name: contest.Floor, Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkFloorLock), Standing: zkStanding},
+		{Name: contest.Floor, Kinds: floorKinds, Open: openZK(zkFloorLock), Standing: zkStanding},
 		{Name: "zk.Lock", Kinds: []contest.Kind{contest.Locks}, Open: openZK(zkLock), Standing: zkStanding},
 		abroad("Curator", foreign.Curator, nil),
 		abroad("kazoo", foreign.Kazoo, map[contest.Kind]string{
@@ -58,9 +59,17 @@ func openZK(lock func(c *zk.Conn, dir string) contest.Locker) func(context.Conte
 }
 
 func dialZK(ctx context.Context, d contest.Dial) (*zkProgram, error) {
+	config, err := d.TLSConfig()
+	if err != nil {
+		return nil, err
+	}
 	c, events, err := zk.Connect(d.Servers[:1], d.TTL, zk.WithLogger(silent{}), zk.WithLogInfo(false),
 		zk.WithDialer(func(network, host string, limit time.Duration) (net.Conn, error) {
-			return net.DialTimeout(network, host, limit)
+			dialer := &net.Dialer{Timeout: limit}
+			if config == nil {
+				return dialer.Dial(network, host)
+			}
+			return tls.DialWithDialer(dialer, network, host, config)
 		}))
 	if err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ func (r *Run) circumstances(b *bytes.Buffer) {
 	fmt.Fprintf(b, "Run on %s in %s by `%s`.\n", r.Began.UTC().Format(time.DateTime+" MST"), r.Took, r.Command)
 	fmt.Fprintf(b, "Machine: %s, %s, %d processors, which clients and servers share; fdatasync %.0f µs; load at the start %s.\n",
 		m.System, m.Processor, m.Processors, m.Sync, m.Load)
+	fmt.Fprintf(b, "Network: %s.\n", r.Network)
 	versions := []string{m.Go}
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		versions = append(versions, name+" "+r.Versions[name])
@@ -53,9 +54,6 @@ is than the side's: below 1.00, coordkit is behind; *of pairs* is the lowest and
 `)
 }
 
-// level is how far apart two medians are that are called level.
-const level = 0.05
-
 // behind lists where coordkit failed, and where it is not ahead.
 func (r *Run) behind(b *bytes.Buffer) {
 	if err := r.Failures(); err != nil {
@@ -66,12 +64,13 @@ func (r *Run) behind(b *bytes.Buffer) {
 		for _, c := range g {
 			for _, e := range c.Entries {
 				text := fmt.Sprintf("%s: %s, %s (%s×)", g.title(), c.Case, e.Side, figure(e.Ratio))
+				low, high := c.Span(e)
 				switch {
 				case e.Side == contest.Ours || e.Ratio == 0:
-				case e.Ratio < 1-level:
-					behind = append(behind, text)
-				case e.Ratio <= 1+level:
+				case low <= 1 && high >= 1:
 					even = append(even, text)
+				case e.Ratio < 1:
+					behind = append(behind, text)
 				}
 			}
 		}
@@ -79,7 +78,7 @@ func (r *Run) behind(b *bytes.Buffer) {
 	for _, l := range []struct {
 		title string
 		items []string
-	}{{"coordkit is behind", behind}, {"coordkit is level, within 5 %", even}} {
+	}{{"coordkit is behind", behind}, {"it is a tie, as the turns of both overlap", even}} {
 		fmt.Fprintf(b, "\nWhere %s: ", l.title)
 		if len(l.items) == 0 {
 			fmt.Fprintln(b, "nowhere in this run.")

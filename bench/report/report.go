@@ -22,6 +22,7 @@ type Run struct {
 	Machine  Machine           `json:"machine"`
 	Versions map[string]string `json:"versions"`
 	Short    bool              `json:"short"`
+	Network  Network           `json:"network,omitzero"`
 	Contests []Contest         `json:"contests"`
 	// Unfinished: it was interrupted, or goes on.
 	Unfinished bool `json:"unfinished,omitempty"`
@@ -199,6 +200,18 @@ func (c *Contest) Compare() {
 	}
 }
 
+// Span returns the lowest and the highest ratio of one of coordkit's turns to one of
+// the side's turns. A bound between the two is within the noise of the run. Both are
+// 0 if the sides cannot be compared.
+func (c *Contest) Span(e Entry) (low, high float64) {
+	ours, ok := c.Entry(contest.Ours)
+	if !ok || e.Ratio == 0 {
+		return 0, 0
+	}
+	a, b := c.better(ours.Low, e.High), c.better(ours.High, e.Low)
+	return min(a, b), max(a, b)
+}
+
 // better is how many times better ours is than theirs; 0 if it cannot be told.
 func (c *Contest) better(ours, theirs float64) float64 {
 	if c.Less {
@@ -222,6 +235,13 @@ func (c *Contest) Entry(side string) (Entry, bool) {
 
 // quantiles are those of several turns.
 type quantiles struct{ p50, p99 []float64 }
+
+// QuantilesOf are those of one turn; nil if there were none.
+func QuantilesOf(took []time.Duration) *Quantiles {
+	var q quantiles
+	q.add(took)
+	return q.medians()
+}
 
 func (q *quantiles) add(took []time.Duration) {
 	if len(took) > 0 {

@@ -81,7 +81,7 @@ func TestMarkdown(t *testing.T) {
 		"etcd, one server\n", "etcd, 3 members\n",
 		"| uncontended, locks/s | 100 | 200 (0.50×) † | failed |",
 		"- etcd, one server: uncontended, Mutex (0.50×)",
-		"level, within 5 %: nowhere in this run",
+		"it is a tie, as the turns of both overlap: nowhere in this run",
 		"| coordkit | 100 | 100–100 | 1.00 | – | 1.00 ms | – |",
 		"| – | – | 1.50 |", "| 2.00 | 2.00 | – |",
 		"- Mutex: it took too long.", "- broken failed: no answer.", "- no such recipe: RWMutex.",
@@ -93,6 +93,46 @@ func TestMarkdown(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(text)
+	}
+}
+
+// The head of a page names the network.
+func TestNetwork(t *testing.T) {
+	for want, n := range map[string]report.Network{
+		"Network: loopback; no TLS.\n": {},
+		"Network: proxies add a round trip of 1 ms between all clients and the servers (an echo took 1.14 ms at p50, 1.28 ms at p99); no TLS.\n": {RTT: 1, Echo: &report.Quantiles{P50: 1140, P99: 1280}},
+		"Network: proxies add a round trip of 0.5 ms between all clients and the servers; all clients use TLS, so requests are not counted.\n":   {RTT: 0.5, TLS: true},
+	} {
+		if text := string((&report.Run{Network: n}).Markdown()); !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+// Medians of which the turns overlap are a tie.
+func TestTie(t *testing.T) {
+	c := report.Contest{Store: "etcd", Members: 1, Case: "uncontended", Entries: []report.Entry{
+		report.Summarize(work.Uncontended(), contest.Ours, turns(95, 100, 105)),
+		report.Summarize(work.Uncontended(), "near", turns(101, 102, 107)),
+		report.Summarize(work.Uncontended(), "ahead", turns(106, 107, 108)),
+		report.Summarize(work.Uncontended(), "behind", turns(90, 91, 92)),
+	}}
+	c.Compare()
+	text := string((&report.Run{Contests: []report.Contest{c}}).Markdown())
+	want := `
+Where coordkit is behind: 
+
+- etcd, one server: uncontended, ahead (0.93×)
+
+Where it is a tie, as the turns of both overlap: 
+
+- etcd, one server: uncontended, near (0.98×)
+`
+	if !strings.Contains(text, want) {
+		t.Error(text)
+	}
+	if low, high := c.Span(c.Entries[1]); low != 95./107 || high != 105./101 {
+		t.Errorf("the ratios are from %v to %v", low, high)
 	}
 }
 

@@ -66,7 +66,11 @@ func after(word, answer string, base int) (int64, error) {
 
 // consulIndex is the length of Consul's log.
 func consulIndex(consul *testserver.Consul) (int64, error) {
-	c, err := api.NewClient(&api.Config{Address: consul.Endpoints()[0]})
+	config := &api.Config{Address: consul.Endpoints()[0]}
+	if files := consul.TLS; files != nil {
+		config.TLSConfig = api.TLSConfig{CAFile: files.CA, CertFile: files.ClientCert, KeyFile: files.ClientKey}
+	}
+	c, err := api.NewClient(config)
 	if err != nil {
 		return 0, err
 	}

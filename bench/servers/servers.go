@@ -31,6 +31,8 @@ type Store struct {
 	// Version is the servers', such as "v3.7.3".
 	Version string
 	Hosts   []string // as host:port, one for each member
+	// TLS is what clients need; nil without TLS.
+	TLS *testserver.TLSFiles
 
 	// Commits is how many writes the servers have agreed on so far, by their own
 	// count.
@@ -51,8 +53,9 @@ type cluster interface {
 
 // Start starts a store with one or three members, with the settings that it is
 // shipped with but for what is said at each, whatever the tests' servers have for
-// speed. ctx bounds the start.
-func Start(ctx context.Context, name string, members int) (*Store, error) {
+// speed. With TLS they demand a certificate of their clients; among each other
+// members do without. ctx bounds the start.
+func Start(ctx context.Context, name string, members int, tls bool) (*Store, error) {
 	s := &Store{Name: name}
 	releases, err := testserver.Releases(ctx, io.Discard, releaseNames[name])
 	if err != nil {
@@ -63,11 +66,11 @@ func Start(ctx context.Context, name string, members int) (*Store, error) {
 	}
 	switch name {
 	case Etcd:
-		err = s.startEtcd(ctx, members)
+		err = s.startEtcd(ctx, members, tls)
 	case ZooKeeper:
-		err = s.startZooKeeper(ctx, members)
+		err = s.startZooKeeper(ctx, members, tls)
 	case Consul:
-		err = s.startConsul(ctx, members)
+		err = s.startConsul(ctx, members, tls)
 	default:
 		err = fmt.Errorf("store %q: there are %s", name, strings.Join(Names(), ", "))
 	}
@@ -75,41 +78,50 @@ func Start(ctx context.Context, name string, members int) (*Store, error) {
 		return nil, err
 	}
 	for _, e := range s.Endpoints() {
-		s.Hosts = append(s.Hosts, strings.TrimPrefix(e, "http://"))
+		s.Hosts = append(s.Hosts, e[strings.LastIndexByte(e, '/')+1:]) // without the scheme, if there is one
 	}
 	return s, nil
 }
 
-func (s *Store) startEtcd(ctx context.Context, members int) error {
+func (s *Store) startEtcd(ctx context.Context, members int, tls bool) error {
 	etcd, err := testserver.NewEtcd(ctx, testserver.EtcdOptions{
 		Members:         members,
 		Heartbeat:       100 * time.Millisecond,
 		ElectionTimeout: time.Second,
+		TLS:             tls,
 	})
-	s.cluster, s.Reader = etcd, wire.GRPC
+	if err != nil {
+		return err
+	}
+	s.cluster, s.TLS, s.Reader = etcd, etcd.TLS, wire.GRPC
 	s.Commits = func(ctx context.Context) (int64, error) { return etcdIndex(ctx, etcd) }
-	return err
+	return nil
 }
 
-func (s *Store) startZooKeeper(ctx context.Context, members int) error {
+func (s *Store) startZooKeeper(ctx context.Context, members int, tls bool) error {
 	zk, err := testserver.NewZooKeeper(ctx, testserver.ZooKeeperOptions{
 		Members:   members,
 		TickTime:  2 * time.Second,
+		TLS:       tls,
 		JavaFlags: []string{"-Xmx1000m"}, // as its own script has it
 		ExtraConfig: map[string]string{
 			"preAllocSize":   "65536",
 			"maxClientCnxns": "0", // not limited, since all clients come from one address
 		},
 	})
-	s.cluster, s.Reader = zk, wire.ZooKeeper
+	if err != nil {
+		return err
+	}
+	s.cluster, s.TLS, s.Reader = zk, zk.TLS, wire.ZooKeeper
 	s.Commits = func(ctx context.Context) (int64, error) { return zookeeperIndex(ctx, zk) }
 	s.Syncs = func(ctx context.Context) (int64, error) { return zookeeperSyncs(ctx, zk) }
-	return err
+	return nil
 }
 
-func (s *Store) startConsul(ctx context.Context, members int) error {
+func (s *Store) startConsul(ctx context.Context, members int, tls bool) error {
 	consul, err := testserver.NewConsul(ctx, testserver.ConsulOptions{
 		Members: members,
+		TLS:     tls,
 		ExtraConfig: map[string]any{
 			"performance":   map[string]any{"raft_multiplier": 5},
 			"raft_logstore": map[string]any{"wal": map[string]any{"segment_size_mb": 64}},
@@ -117,9 +129,12 @@ func (s *Store) startConsul(ctx context.Context, members int) error {
 			"limits": map[string]any{"http_max_conns_per_client": 10_000},
 		},
 	})
-	s.cluster, s.Reader = consul, wire.HTTP
+	if err != nil {
+		return err
+	}
+	s.cluster, s.TLS, s.Reader = consul, consul.TLS, wire.HTTP
 	s.Commits = func(context.Context) (int64, error) { return consulIndex(consul) }
-	return err
+	return nil
 }
 
 // FailoverTTL is the TTL of the leaders who are killed: short, and one that the

@@ -175,7 +175,8 @@ func (l *line) await(ctx context.Context, want int) error {
 		settle(ctx)
 		return nil
 	}
-	d := contest.Dial{Servers: l.Servers, TTL: l.Dial.TTL}
+	d := l.Dial
+	d.Servers = l.Servers
 	for {
 		n, err := l.Side.Standing(ctx, d, l.Key)
 		if err != nil {

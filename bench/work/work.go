@@ -59,8 +59,7 @@ type Turn struct {
 	// Synced is how often the servers have written to their disks so far; nil if
 	// they do not tell.
 	Synced func(ctx context.Context) (int64, error)
-	// Servers are where the members themselves are, if Dial leads through
-	// something that counts.
+	// Servers are where the members themselves are, as Dial may lead through proxies.
 	Servers []string
 	// Spawn starts a process that leads keys as the side does, and returns when it
 	// does; it ends as kill does.
