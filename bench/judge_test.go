@@ -43,7 +43,7 @@ func TestJudgeAnew(t *testing.T) {
 	fails("results.json")
 	write("results.json", "{")
 	fails("results.json")
-	write("results.json", `{"contests":[{"store":"etcd","members":1,"case":"keys-64","entries":[{"side":"coordkit","median":9},{"side":"Mutex","median":10,"coordkit_ratio":0.9}]}]}`)
+	write("results.json", `{"contests":[{"store":"etcd","members":1,"case":"contention-8","entries":[{"side":"coordkit","median":9},{"side":"Mutex","median":10,"coordkit_ratio":0.9}]}]}`)
 	write("README.md", "of old\n")
 	fails("Targets")
 	write("README.md", "of old\n\n## Targets\n\n1 met\n")
@@ -51,8 +51,8 @@ func TestJudgeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, "README.md"))
-	if s := string(text); !strings.HasPrefix(s, "of old\n\n## Targets\n\n0 met, 1 not met, ") ||
-		!strings.Contains(s, "| etcd | 1 | keys-64 | times Mutex | ≥ 1 | 0.90 | **not met** |") {
+	if s := string(text); !strings.HasPrefix(s, "of old\n\n## Targets\n\n0 met, 0 tied, 1 not met, ") ||
+		!strings.Contains(s, "| etcd | 1 | contention-8 | times Mutex | ≥ 1 | 0.90 | **not met** |") {
 		t.Errorf("the page is\n%s", s)
 	}
 }
@@ -66,7 +66,7 @@ func TestJudgeMicro(t *testing.T) {
 	if err := os.WriteFile(file, []byte("BenchmarkUncontended/mutex-2 100 2500 ns/op 9 allocs/op\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := judgeMicro(&out, file); err != nil || !strings.Contains(out.String(), "1 met, 1 not met, 2 not measured") {
+	if err := judgeMicro(&out, file); err != nil || !strings.Contains(out.String(), "1 met, 0 tied, 1 not met, 2 not measured") {
 		t.Errorf("%v:\n%s", err, out.String())
 	}
 }

@@ -17,7 +17,8 @@ func Markdown(all []Verdict) []byte {
 	for _, v := range all {
 		count[v.State]++
 	}
-	fmt.Fprintf(&b, "%d met, %d not met, %d not measured in this run.\n\n", count[Met], count[NotMet], count[Unmeasured])
+	fmt.Fprintf(&b, "%d met, %d tied, %d not met, %d not measured in this run. In a tie the target is within the noise of the turns.\n\n",
+		count[Met], count[Tie], count[NotMet], count[Unmeasured])
 	head := "| store | members | case | coordkit's | target | measured | |\n|---|--:|---|---|--:|--:|---|\n"
 	for _, v := range all {
 		if !v.Ran {
@@ -30,6 +31,9 @@ func Markdown(all []Verdict) []byte {
 			measured = fmt.Sprintf("%.2f", v.Measured)
 			if v.State == NotMet && measured == fmt.Sprintf("%.2f", v.Bound) {
 				measured = fmt.Sprintf("%.4f", v.Measured) // it is not the bound
+			}
+			if v.Low < v.High {
+				measured += fmt.Sprintf(" (%.2f–%.2f)", v.Low, v.High)
 			}
 		}
 		state := string(v.State)

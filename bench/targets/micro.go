@@ -48,7 +48,7 @@ func (m Micro) Judge() []Verdict {
 	bound := func(what string, most float64, measured float64, ok bool) {
 		v := Verdict{Target: Target{Store: "mem", Members: 1, Case: "micro", What: what, Bound: most, Most: true}, State: Unmeasured, Ran: len(m) > 0}
 		if ok {
-			v.decide(measured)
+			v.decide(figure{measured, measured, measured})
 		}
 		all = append(all, v)
 	}

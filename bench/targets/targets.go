@@ -3,6 +3,7 @@ package targets
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/coordkit/coordkit/bench/contest"
@@ -24,7 +25,10 @@ type Target struct {
 
 // finder returns a figure of coordkit's in a case, or false if it was not
 // measured.
-type finder func(c *report.Contest) (float64, bool)
+type finder func(c *report.Contest) (figure, bool)
+
+// figure is what was measured, with the lowest and highest value in single turns.
+type figure struct{ value, low, high float64 }
 
 // State is whether a target is met.
 type State string
@@ -33,6 +37,7 @@ type State string
 const (
 	Met        State = "met"
 	NotMet     State = "not met"
+	Tie        State = "tie" // the bound is within the noise of the run: see report.Contest.Span
 	Unmeasured State = "not measured"
 )
 
@@ -41,14 +46,16 @@ type Verdict struct {
 	Target
 	State    State
 	Measured float64
-	Ran      bool // it was in the run, even if nothing could be measured
-	Failed   bool // coordkit did not do the work, or did not end in time: nothing that was measured counts
+	// Low and High are the least and the most that it was in single turns.
+	Low, High float64
+	Ran       bool // it was in the run, even if nothing could be measured
+	Failed    bool // coordkit did not do the work, or did not end in time: nothing that was measured counts
 }
 
 // Judge judges the targets of stores by a run.
 func Judge(run *report.Run) []Verdict {
 	var all []Verdict
-	for _, t := range Stores() {
+	for _, t := range Of(run.Network) {
 		all = append(all, t.judge(run))
 	}
 	return all
@@ -72,9 +79,12 @@ func (t Target) judge(run *report.Run) Verdict {
 	return v
 }
 
-func (v *Verdict) decide(measured float64) {
-	v.Measured, v.State = measured, NotMet
-	if v.Most && measured <= v.Bound || !v.Most && measured >= v.Bound {
+func (v *Verdict) decide(f figure) {
+	v.Measured, v.Low, v.High, v.State = f.value, f.low, f.high, NotMet
+	switch {
+	case f.low < v.Bound && v.Bound <= f.high:
+		v.State = Tie
+	case v.Most && f.value <= v.Bound, !v.Most && f.value >= v.Bound:
 		v.State = Met
 	}
 }
@@ -89,26 +99,24 @@ func (v Verdict) Bounds() string {
 
 // against is the ratio to a side.
 func against(side string) finder {
-	return func(c *report.Contest) (float64, bool) {
+	return func(c *report.Contest) (figure, bool) {
 		e, ok := c.Entry(side)
-		return e.Ratio, ok && e.Ratio > 0
+		low, high := c.Span(e)
+		return figure{e.Ratio, low, high}, ok && e.Ratio > 0
 	}
 }
 
 // own is a figure of coordkit's entry.
-func own(figure func(e report.Entry) (float64, bool)) finder {
-	return func(c *report.Contest) (float64, bool) {
+func own(of func(e report.Entry) (float64, bool)) finder {
+	return func(c *report.Contest) (figure, bool) {
 		e, ok := c.Entry(contest.Ours)
 		if !ok {
-			return 0, false
+			return figure{}, false
 		}
-		return figure(e)
+		value, ok := of(e)
+		return figure{value, value, value}, ok
 	}
 }
-
-func median(e report.Entry) (float64, bool) { return e.Median, e.Median > 0 }
-
-func worst(e report.Entry) (float64, bool) { return e.Worst, e.Worst > 0 }
 
 func violations(e report.Entry) (float64, bool) {
 	if e.Fairness == nil || e.Fairness.Checked == 0 {
@@ -124,23 +132,11 @@ func starved(e report.Entry) (float64, bool) {
 	return float64(e.Fairness.Starved), true
 }
 
-func tail(e report.Entry) (float64, bool) {
-	if e.Handoff == nil || e.Handoff.P50 <= 0 || e.Handoff.P99 <= 0 {
+// requested is rounded to a tenth: the locks in progress when counting begins and
+// ends are counted in part.
+func requested(e report.Entry) (float64, bool) {
+	if e.Cost == nil {
 		return 0, false
 	}
-	return e.Handoff.P99 / e.Handoff.P50, true
-}
-
-func heap(e report.Entry) (float64, bool) {
-	if e.Waiting == nil {
-		return 0, false
-	}
-	return e.Waiting.HeapBytes / 1024, true
-}
-
-func goroutines(e report.Entry) (float64, bool) {
-	if e.Waiting == nil {
-		return 0, false
-	}
-	return e.Waiting.Goroutines, true
+	return math.Round(10*e.Cost.Requests) / 10, true
 }

@@ -13,14 +13,14 @@ import (
 )
 
 func Example() {
-	run := &report.Run{Contests: []report.Contest{{Store: servers.Etcd, Members: 1, Case: "keys-64",
-		Entries: []report.Entry{{Side: contest.Ours, Median: 900}, {Side: "Mutex", Median: 1000, Ratio: 0.9}}}}}
+	run := &report.Run{Network: report.Network{RTT: 1}, Contests: []report.Contest{{Store: servers.Etcd, Members: 1, Case: "keys-64",
+		Entries: []report.Entry{{Side: contest.Ours, Median: 900}, {Side: contest.Floor, Median: 1000, Ratio: 0.9}}}}}
 	for _, v := range targets.Judge(run) {
 		if v.State != targets.Unmeasured {
 			fmt.Println(v.Store, v.Case, v.What, v.Bounds(), v.Measured, v.State)
 		}
 	}
-	// Output: etcd keys-64 times Mutex ≥ 1 0.9 not met
+	// Output: etcd keys-64 times floor ≥ 1.1 0.9 not met
 }
 
 // Each target is of a case and a side that there is.
@@ -29,43 +29,62 @@ func TestTargetsCanBeMeasured(t *testing.T) {
 	for _, c := range work.Cases(0) {
 		cases[c.Name] = true
 	}
-	for _, target := range targets.Stores() {
-		if !cases[target.Case] {
-			t.Errorf("%s: there is no case %q", target.Store, target.Case)
+	for _, n := range []report.Network{{}, {RTT: 1}} {
+		for _, target := range targets.Of(n) {
+			if !cases[target.Case] {
+				t.Errorf("%s: there is no case %q", target.Store, target.Case)
+			}
+		}
+	}
+}
+
+// Speed has targets over the networks that they were made for, and no others.
+func TestTargetsOfNetworks(t *testing.T) {
+	least := len(targets.Of(report.Network{RTT: 30}))
+	for n, want := range map[report.Network]bool{
+		{}: true, {RTT: 1}: true, {TLS: true}: false, {RTT: 1, TLS: true}: false,
+	} {
+		if got := len(targets.Of(n)); (got > least) != want {
+			t.Errorf("%v: %d targets; those of order are %d", n, got, least)
 		}
 	}
 }
 
 func TestJudge(t *testing.T) {
-	entry := report.Entry{Side: contest.Ours, Median: 100,
-		Handoff:  &report.Quantiles{P50: 10, P99: 60},
-		Fairness: &report.Fairness{Checked: 10},
-		Waiting:  &contest.Waiting{Waiters: 10, Goroutines: 2, HeapBytes: 10241},
+	ours := report.Entry{Side: contest.Ours, Median: 200, Low: 190, High: 210,
+		Fairness: &report.Fairness{Checked: 10}, Cost: &contest.Cost{Requests: 2.04}}
+	// at is a contest in which coordkit is so many times as fast as the floor.
+	at := func(name string, times float64) report.Contest {
+		c := report.Contest{Store: servers.Etcd, Members: 1, Case: name,
+			Entries: []report.Entry{ours, {Side: contest.Floor, Median: 200 / times, Low: 195 / times, High: 205 / times}}}
+		c.Compare()
+		return c
 	}
-	run := &report.Run{Contests: []report.Contest{
-		{Store: servers.ZooKeeper, Members: 1, Case: "contention-8", Entries: []report.Entry{entry}},
-		{Store: servers.ZooKeeper, Members: 1, Case: "drain-1", Entries: []report.Entry{entry}},
-		{Store: servers.ZooKeeper, Members: 1, Case: "contention-2", Entries: []report.Entry{{Side: contest.Ours, Error: "broken"}, {Side: "zk.Lock", Median: 100}}},
-		{Store: servers.ZooKeeper, Members: 1, Case: "contention-32", Entries: []report.Entry{
-			{Side: contest.Ours, Median: 200, Partial: true, Fairness: &report.Fairness{Checked: 10}}, {Side: "zk.Lock", Median: 100, Ratio: 2}}},
+	broken, late := at("contention-8", 2), at("contention-32", 2)
+	broken.Entries[0] = report.Entry{Side: contest.Ours, Error: "broken"}
+	late.Entries[0].Partial = true
+	run := &report.Run{Network: report.Network{RTT: 1}, Contests: []report.Contest{
+		at("uncontended", 1.2), at("contention-2", 1.75), at("keys-64", 1.05), at("drain-20", 1.5), broken, late,
 	}}
 	want := map[string]targets.State{
-		"contention-8 violations of order":     targets.Met,
-		"contention-8 p99 of handoff over p50": targets.NotMet,
-		"drain-1 goroutines per waiter":        targets.Met,
-		"drain-1 KiB of heap per waiter":       targets.NotMet,
-		"contention-2 violations of order":     targets.NotMet,
-		"contention-2 times zk.Lock":           targets.NotMet,
-		"contention-2 times Curator":           targets.Unmeasured,
+		"uncontended times floor":              targets.Met,
+		"contention-2 times floor":             targets.Tie, // a slow turn of coordkit and a fast one of the floor are 1.62
+		"keys-64 times floor":                  targets.Tie,
+		"drain-20 times floor":                 targets.NotMet,
+		"drain-1 times floor":                  targets.Unmeasured,
+		"contention-8 times floor":             targets.NotMet,
+		"contention-32 times floor":            targets.NotMet,
 		"contention-32 violations of order":    targets.NotMet,
-		"contention-32 times zk.Lock":          targets.NotMet,
-		"contention-8 times zk.Lock":           targets.Unmeasured,
+		"drain-20 violations of order":         targets.Met,
+		"uncontended requests for each lock":   targets.Met,
+		"contention-8 requests for each lock":  targets.NotMet,
+		"contention-32 requests for each lock": targets.NotMet,
 	}
 	for _, v := range targets.Judge(run) {
 		what := v.Case + " " + v.What
-		if state, ok := want[what]; ok && v.Store == servers.ZooKeeper && v.Members == 1 {
+		if state, ok := want[what]; ok && v.Store == servers.Etcd && v.Members == 1 {
 			if v.State != state {
-				t.Errorf("%s is %s, want %s", what, v.State, state)
+				t.Errorf("%s is %s, want %s (%v, from %v to %v)", what, v.State, state, v.Measured, v.Low, v.High)
 			}
 			delete(want, what)
 		}
@@ -105,21 +124,25 @@ func TestMicro(t *testing.T) {
 // no others.
 func TestMarkdown(t *testing.T) {
 	run := &report.Run{Contests: []report.Contest{
-		{Store: servers.ZooKeeper, Members: 3, Case: "drain-1", Entries: []report.Entry{
-			{Side: contest.Ours, Median: 20}, {Side: "zk.Lock", Median: 10, Ratio: 2}, {Side: "Curator", Median: 20.01, Ratio: 0.9995}, {Side: "kazoo", Error: "broken"},
+		{Store: servers.ZooKeeper, Members: 1, Case: "drain-1", Entries: []report.Entry{
+			{Side: contest.Ours, Median: 20}, {Side: "zk.Lock", Median: 20.01, Ratio: 1.0995},
 		}},
-		{Store: servers.Consul, Members: 3, Case: "failover", Entries: []report.Entry{{Side: contest.Ours, Worst: 2.5}}},
+		{Store: servers.ZooKeeper, Members: 1, Case: "contention-2", Entries: []report.Entry{
+			{Side: contest.Ours, Median: 20, Low: 18, High: 22}, {Side: "zk.Lock", Median: 20, Low: 18, High: 22, Ratio: 1},
+		}},
+		{Store: servers.Consul, Members: 3, Case: "contention-8", Entries: []report.Entry{{Side: contest.Ours, Fairness: &report.Fairness{Starved: 2}}}},
 	}}
 	all := targets.Judge(run)
 	text := string(targets.Markdown(all))
 	_, table, _ := strings.Cut(text, "---|\n")
-	want := `| zk | 3 | drain-1 | violations of order | ≤ 0 | – | not measured |
-| zk | 3 | drain-1 | times zk.Lock | ≥ 1 | 2.00 | met |
-| zk | 3 | drain-1 | times Curator | ≥ 1 | 0.9995 | **not met** |
-| zk | 3 | drain-1 | times kazoo | ≥ 1 | – | not measured |
-| consul | 3 | failover | TTL, at the most | ≤ 2 | 2.50 | **not met** |
+	want := `| zk | 1 | contention-2 | violations of order | ≤ 0 | – | not measured |
+| zk | 1 | drain-1 | violations of order | ≤ 0 | – | not measured |
+| consul | 3 | contention-8 | violations of order | ≤ 0 | – | not measured |
+| consul | 3 | contention-8 | sessions starved | ≤ 0 | 2.00 | **not met** |
+| zk | 1 | contention-2 | times zk.Lock | ≥ 1 | 1.00 (0.82–1.22) | tie |
+| zk | 1 | drain-1 | times zk.Lock | ≥ 1.1 | 1.0995 | **not met** |
 `
-	if table != want || !strings.Contains(text, fmt.Sprintf("1 met, 2 not met, %d not measured", len(all)-3)) {
+	if table != want || !strings.Contains(text, fmt.Sprintf("0 met, 1 tied, 2 not met, %d not measured", len(all)-3)) {
 		t.Errorf("%d targets:\n%s", len(all), text)
 	}
 	if text := string(targets.Markdown(targets.Judge(&report.Run{}))); strings.Contains(text, "|") {
