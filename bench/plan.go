@@ -151,12 +151,12 @@ func (p plan) on(ctx context.Context, store string, members int, r *report.Run, 
 	defer func() { err = errors.Join(err, s.Close()) }()
 	in := venue{Store: s, addrs: s.Hosts, members: members, plan: p, sides: sides(store)}
 	if p.rtt > 0 {
-		way, err := delay.Start(ctx, p.rtt, s.Hosts)
+		proxies, err := delay.Start(ctx, p.rtt, s.Hosts)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = way.Close() }() // nothing is left to lose
-		in.addrs = way.Addrs
+		defer func() { _ = proxies.Close() }() // nothing is left to lose
+		in.addrs = proxies.Addrs
 	}
 	defer func() {
 		for _, side := range in.sides {

@@ -31,13 +31,13 @@ func Example() {
 	}
 	defer server.Close()
 	const rtt = 20 * time.Millisecond
-	way, err := delay.Start(context.Background(), rtt, []string{server.Addr().String()})
+	proxies, err := delay.Start(context.Background(), rtt, []string{server.Addr().String()})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	began := time.Now()
-	client, err := net.Dial("tcp", way.Addrs[0])
+	client, err := net.Dial("tcp", proxies.Addrs[0])
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -48,7 +48,7 @@ func Example() {
 		_, err = conn.Read(make([]byte, 1))
 	}
 	fmt.Println(err, time.Since(began) >= rtt+rtt/2) // to connect takes a round trip as well
-	fmt.Println(way.Close())
+	fmt.Println(proxies.Close())
 	// Output:
 	// <nil> true
 	// <nil>
@@ -179,9 +179,9 @@ func TestNoServer(t *testing.T) {
 func TestStartEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if way, err := delay.Start(ctx, time.Millisecond, []string{"127.0.0.1:1"}); err == nil {
-		t.Errorf("it listens at %v", way.Addrs)
-		_ = way.Close()
+	if proxies, err := delay.Start(ctx, time.Millisecond, []string{"127.0.0.1:1"}); err == nil {
+		t.Errorf("it listens at %v", proxies.Addrs)
+		_ = proxies.Close()
 	}
 }
 

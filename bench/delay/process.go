@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// env names the variable that makes this program a process of proxies.
+// env names the variable that makes this program run proxies. Its value is a task.
 const env = "COORDKIT_BENCH_DELAY"
 
-// orders is what it says.
-type orders struct {
+// task is the proxies to run.
+type task struct {
 	RTT     time.Duration
 	Targets []string
 }
 
-// Way is a process of proxies, one for each server. It ends with Close, or with
+// Proxies is a process with one proxy for each server. It ends with Close, or with
 // this program.
-type Way struct {
-	// Addrs are where clients connect, as host:port, in the order of the servers.
+type Proxies struct {
+	// Addrs are the proxies' addresses, as host:port, in the order of the targets.
 	Addrs []string
-	// Close ends the process and all connections.
+	// Close kills the process, which closes all connections.
 	Close func() error
 }
 
-// Start starts this program again, as a process of proxies before the servers at
-// targets, and returns when they listen. ctx bounds that.
-func Start(ctx context.Context, rtt time.Duration, targets []string) (*Way, error) {
-	text, err := json.Marshal(orders{rtt, targets})
+// Start starts this program again to run a proxy for each of targets, and returns
+// when all listen. ctx bounds the start. The program calls [Main] first.
+func Start(ctx context.Context, rtt time.Duration, targets []string) (*Proxies, error) {
+	text, err := json.Marshal(task{rtt, targets})
 	if err != nil {
 		return nil, err
 	}
@@ -45,10 +45,10 @@ func Start(ctx context.Context, rtt time.Duration, targets []string) (*Way, erro
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), env+"="+string(text))
 	cmd.Stderr = os.Stderr
-	// A terminal's interrupt goes to this program alone, which needs its connections
-	// to tidy up.
+	// An interrupt from the terminal goes to this program alone: it needs the
+	// connections to end its sessions.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if _, err := cmd.StdinPipe(); err != nil { // its end is this program's
+	if _, err := cmd.StdinPipe(); err != nil { // ends with this program
 		return nil, err
 	}
 	out, err := cmd.StdoutPipe()
@@ -58,7 +58,7 @@ func Start(ctx context.Context, rtt time.Duration, targets []string) (*Way, erro
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	w := &Way{Close: sync.OnceValue(func() error {
+	w := &Proxies{Close: sync.OnceValue(func() error {
 		err := cmd.Process.Kill()
 		_ = cmd.Wait() // which tells of the kill
 		return err
@@ -71,8 +71,8 @@ func Start(ctx context.Context, rtt time.Duration, targets []string) (*Way, erro
 	return w, nil
 }
 
-// Main is the whole of a process that Start has started, and reports false in any
-// other.
+// Main runs the proxies in a process that Start has started. In any other process it
+// returns false at once.
 func Main() bool {
 	text, ok := os.LookupEnv(env)
 	if !ok {
@@ -86,13 +86,13 @@ func Main() bool {
 }
 
 func serve(text string) error {
-	var o orders
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
+	var run task
+	if err := json.Unmarshal([]byte(text), &run); err != nil {
 		return err
 	}
 	addrs := []string{}
-	for _, target := range o.Targets {
-		p, err := Listen(target, o.RTT)
+	for _, target := range run.Targets {
+		p, err := Listen(target, run.RTT)
 		if err != nil {
 			return err
 		}
@@ -101,6 +101,6 @@ func serve(text string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(addrs); err != nil {
 		return err
 	}
-	_, err := io.Copy(io.Discard, os.Stdin) // until the other program has ended, or kills this one
+	_, err := io.Copy(io.Discard, os.Stdin) // until the program that started this one ends or kills it
 	return err
 }

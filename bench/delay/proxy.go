@@ -1,10 +1,10 @@
-// Package delay puts the round trip of a network between clients and servers
-// that run on one machine.
+// Package delay adds a network's round trip between clients and servers on one
+// machine.
 //
-// A [Proxy] delivers what it reads after half a round trip, in either direction.
-// It limits no rate: as much as a client sends is under way at a time, and each
-// connection goes its own pace. [Start] runs proxies in a process of their own,
-// so that their work is not counted as the clients'.
+// A [Proxy] delivers each chunk half a round trip after it has read it, in either
+// direction. It adds delay and limits no rate: chunks are in flight at the same
+// time, and no connection waits for another. [Start] runs proxies in a process of
+// their own, so their processor time and memory do not count as the clients'.
 package delay
 
 import (
@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Proxy forwards the connections to one server. As in a network, a connection
-// takes a round trip to be made, before the first byte is on its way.
+// Proxy forwards connections to one server. As in a network, connecting takes a
+// round trip: the proxy delays a client's first bytes by one more.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -28,8 +28,8 @@ type Proxy struct {
 	conns map[net.Conn]bool // nil once closed
 }
 
-// Listen starts a proxy before the server at target, a host:port, on a port of
-// its own of the loopback address. The caller closes it.
+// Listen starts a proxy to target, a host:port, on a free loopback port. The caller
+// closes it.
 func Listen(target string, rtt time.Duration) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,10 +40,10 @@ func Listen(target string, rtt time.Duration) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where clients connect, as host:port.
+// Addr returns where clients connect, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Close ends all connections and returns when nothing of the proxy runs.
+// Close closes all connections and returns when no goroutine of the proxy is left.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
 	p.mu.Lock()
@@ -66,7 +66,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// forward serves one connection until both directions have ended.
+// forward connects a client to the server and returns when both directions have
+// ended.
 func (p *Proxy) forward(client *net.TCPConn) {
 	defer client.Close()
 	connected := time.Now().Add(p.rtt)
@@ -86,35 +87,35 @@ func (p *Proxy) forward(client *net.TCPConn) {
 	both.Wait()
 }
 
-// pipe delivers to to what from sends. What was sent before begin counts as sent then.
+// pipe forwards one direction. What from sends before begin counts as sent at begin.
 func (p *Proxy) pipe(from, to *net.TCPConn, begin time.Time) {
-	underWay := make(chan chunk, mostChunks)
-	p.running.Go(func() { read(from, underWay, begin, p.rtt/2) })
-	if err := deliver(underWay, to); err != nil {
+	inFlight := make(chan chunk, mostChunks)
+	p.running.Go(func() { read(from, inFlight, begin, p.rtt/2) })
+	if err := deliver(inFlight, to); err != nil {
 		_ = from.Close() // which ends the other direction as well
 		_ = to.Close()
 	}
-	for range underWay { // a reader that is held up comes to its end
+	for range inFlight { // so that read is not blocked and ends
 	}
 }
 
-// chunk is what one read returned, and when it arrives at the other side.
+// chunk is what one read returned, and when to deliver it.
 type chunk struct {
 	data []byte
-	err  error // io.EOF: the sender has ended its stream
+	err  error // of the read; io.EOF at the end of the stream
 	due  time.Time
 }
 
-// A direction of a connection has at most this many chunks of this size under way.
-// Then its sender is held up.
+// One direction has at most mostChunks of at most chunkSize in flight. Beyond that
+// the sender blocks.
 const (
 	mostChunks = 1024
 	chunkSize  = 64 << 10
 )
 
-// read sends on what it reads, and at last how that ended.
-func read(from net.Conn, underWay chan<- chunk, begin time.Time, delay time.Duration) {
-	defer close(underWay)
+// read reads chunks until a read fails, and closes the channel.
+func read(from net.Conn, inFlight chan<- chunk, begin time.Time, delay time.Duration) {
+	defer close(inFlight)
 	buf := make([]byte, chunkSize)
 	for {
 		n, err := from.Read(buf)
@@ -122,21 +123,22 @@ func read(from net.Conn, underWay chan<- chunk, begin time.Time, delay time.Dura
 		if sent.Before(begin) {
 			sent = begin
 		}
-		underWay <- chunk{bytes.Clone(buf[:n]), err, sent.Add(delay)}
+		inFlight <- chunk{bytes.Clone(buf[:n]), err, sent.Add(delay)}
 		if err != nil {
 			return
 		}
 	}
 }
 
-// deliver writes each chunk when it is due.
-func deliver(underWay <-chan chunk, to *net.TCPConn) error {
+// deliver writes each chunk when it is due. It returns nil after it has passed on
+// the end of the stream.
+func deliver(inFlight <-chan chunk, to *net.TCPConn) error {
 	timer, err := newTimer()
 	if err != nil {
 		return err
 	}
-	defer timer.Close()
-	for c := range underWay {
+	defer timer.file.Close()
+	for c := range inFlight {
 		if err := timer.SleepUntil(c.due); err != nil {
 			return err
 		}
