@@ -219,10 +219,7 @@ public class CuratorWorker {
         String[] each = servers.split(",");
         while (all.size() < count) {
             String home = each[all.size() % each.length]; // as those of the other sides
-            CuratorFramework client = CuratorFrameworkFactory.builder().connectString(home)
-                .sessionTimeoutMs(session).connectionTimeoutMs(TIMEOUT).retryPolicy(new ExponentialBackoffRetry(100, 3))
-                .ensembleTracker(false) // which goes past a proxy to the addresses that the servers have of themselves
-                .build();
+            CuratorFramework client = CuratorFrameworkFactory.newClient(home, session, TIMEOUT, new ExponentialBackoffRetry(100, 3));
             client.start();
             all.add(client);
         }
