@@ -52,7 +52,7 @@ func main() {
 	flag.BoolVar(&p.short, "short", false, "few and short turns, and few waiters")
 	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has; three times as many where sides are near to each other, unless it is short")
 	flag.DurationVar(&p.rtt, "rtt", 0, "the round trip to put between all clients and the servers, such as 1ms, half of it in each direction")
-	flag.BoolVar(&p.tls, "tls", false, "have all clients and the servers use TLS, by which requests cannot be counted")
+	flag.BoolVar(&p.tls, "tls", false, "have all clients and the servers use TLS; requests are then not counted")
 	flag.Parse()
 	p.stores, p.cases, p.sides = split(*stores), split(*cases), split(*only)
 	for _, m := range split(*members) {

@@ -27,3 +27,14 @@ func (n Network) String() string {
 	}
 	return text + "; no TLS"
 }
+
+// suffix names the network in the title of a plot, unless it is the zero value.
+func (n Network) suffix() (text string) {
+	if n.RTT > 0 {
+		text = fmt.Sprintf(", round trip %v ms", n.RTT)
+	}
+	if n.TLS {
+		text += ", TLS"
+	}
+	return text
+}

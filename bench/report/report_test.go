@@ -173,10 +173,11 @@ func TestWritable(t *testing.T) {
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "results")
 	r := sample()
+	r.Network = report.Network{RTT: 1, TLS: true}
 	if err := r.Write(dir, []byte("## Targets\n")); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"README.md": "](etcd-3.svg)", "etcd.svg": "<svg", "etcd-3.svg": "uncontended", "results.json": `"coordkit_ratio"`} {
+	for name, want := range map[string]string{"README.md": "](etcd-3.svg)", "etcd.svg": "etcd, one server, round trip 1 ms, TLS", "etcd-3.svg": "uncontended", "results.json": `"coordkit_ratio"`} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %d bytes without %q, %v", name, len(text), want, err)

@@ -39,7 +39,7 @@ func (r *Run) Write(dir string, verdicts []byte) error {
 	text = append(text, verdicts...)
 	for _, g := range r.groups() {
 		name := g.file()
-		if err := os.WriteFile(filepath.Join(dir, name), g.plot(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), g.plot(r.Network), 0o644); err != nil {
 			return err
 		}
 		heading := "## " + g.title() + "\n"
@@ -63,7 +63,7 @@ func (g group) file() string {
 }
 
 // plot shows the cases that have rates.
-func (g group) plot() []byte {
+func (g group) plot(n Network) []byte {
 	var groups []chart.Group
 	for _, c := range g {
 		if c.Less {
@@ -79,5 +79,5 @@ func (g group) plot() []byte {
 		}
 		groups = append(groups, bars)
 	}
-	return chart.Bars(g.title(), "per second", groups)
+	return chart.Bars(g.title()+n.suffix(), "per second", groups)
 }
