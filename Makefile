@@ -54,6 +54,7 @@ check:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 	$(GO) vet ./...
+	for a in 386 arm; do GOARCH=$$a $(GO) vet ./coord/... ./recipes/... ./drivers/mem ./examples/... || exit 1; done
 	$(TOOL) staticcheck ./...
 	$(GO) test -race $(LOCAL)
 	cd internal/storetest && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test -race $(STORE_LOCAL)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -244,7 +243,7 @@ func (c *Client) Local(key any, make func() any) any {
 // Go runs fn in a goroutine that Close waits for. fn returns promptly when its ctx
 // ends, which it does with Close. Go reports false, and does not run fn, if the
 // client is closed. It is for authors of recipes, for what outlives a session;
-// what does not is for Session.Go.
+// what does not is for Session.Go. fn must not wait for Close.
 func (c *Client) Go(fn func(ctx context.Context)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -257,51 +256,3 @@ func (c *Client) Go(fn func(ctx context.Context)) bool {
 
 // Logger returns the client's logger, for authors of recipes.
 func (c *Client) Logger() *zap.Logger { return c.log }
-
-// Close ends every watch and closes every session, which ends every hold and
-// wait and removes their entries from the store, and then the connection. ctx
-// bounds it: when it ends first, the error says so, everything local is closed
-// all the same, and the store removes the entries when their TTL has passed. It
-// is idempotent.
-func (c *Client) Close(ctx context.Context) error {
-	c.mu.Lock()
-	c.closed = true
-	sessions := slices.Collect(maps.Keys(c.sessions))
-	c.mu.Unlock()
-	c.end() // first of all, so that nothing is acquired again
-	for _, s := range sessions {
-		s.tellHolders() // before the watches end, so that who watches something for a hold finds it over
-	}
-	c.hubs.close()
-
-	errs := make([]error, len(sessions), len(sessions)+1)
-	var wg sync.WaitGroup
-	for i, s := range sessions {
-		wg.Go(func() { errs[i] = s.Close(ctx) })
-	}
-	wg.Wait()
-	c.work.Wait() // all of it ends with c.life
-	return errors.Join(append(errs, c.closeConn(ctx))...)
-}
-
-// closeConn closes the connection. That takes up to a second when the store
-// does not answer, which is more than ctx may have left; it ends all the same.
-func (c *Client) closeConn(ctx context.Context) error {
-	closed := make(chan error, 1)
-	go func() {
-		err := c.conn.Close()
-		c.hubs.running.Wait() // its watches have ended, at the latest with the connection
-		closed <- err
-	}()
-	select {
-	case err := <-closed:
-		return err
-	case <-ctx.Done():
-		select {
-		case err := <-closed: // both were ready
-			return err
-		default:
-			return &Error{Op: "close", Err: driver.ContextError(ctx)}
-		}
-	}
-}

@@ -3,6 +3,8 @@ package coord_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/drivers/mem"
@@ -46,4 +48,48 @@ func TestGo(t *testing.T) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Error("closing again:", err)
 	}
+}
+
+// A function that calls Close of what it belongs to does not hang, and is told why.
+func TestCloseInGo(t *testing.T) {
+	for name, within := range map[string]time.Duration{"patience": 0, "ctx": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, err := coord.New(mem.NewStore().Open("test"), coord.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := c.Session(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, want := context.Background(), 5*time.Second
+				if within > 0 {
+					ctx, want = timeout(t, within), within
+				}
+				for _, run := range []struct {
+					what  string
+					run   func(func(context.Context)) bool
+					close func(context.Context) error
+				}{{"session", s.Go, s.Close}, {"client", c.Go, c.Close}} {
+					closed := make(chan error)
+					start := time.Now()
+					run.run(func(context.Context) { closed <- run.close(ctx) })
+					err := <-closed
+					if took := time.Since(start); err == nil || took > want {
+						t.Errorf("%s: Close returned %v after %v; want an error within %v", run.what, err, took, want)
+					}
+				}
+				if err := c.Close(context.Background()); err != nil {
+					t.Error("closing again:", err)
+				}
+			})
+		})
+	}
+}
+
+func timeout(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
 }

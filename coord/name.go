@@ -3,6 +3,7 @@ package coord
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -47,7 +48,7 @@ func Dir(kind, name string) (string, error) {
 
 // namespaceDir encodes a namespace: segments separated by slashes, each
 // encoded as a name is. Leading and trailing slashes do not count. An empty
-// namespace is DefaultNamespace.
+// namespace is DefaultNamespace. White space around a segment is refused.
 func namespaceDir(ns string) (string, error) {
 	trimmed := strings.Trim(ns, "/")
 	if len(trimmed) > MaxNamespace {
@@ -61,9 +62,19 @@ func namespaceDir(ns string) (string, error) {
 		if s == "" {
 			return "", fmt.Errorf("%w namespace %q: it has an empty segment", ErrInvalid, ns)
 		}
+		if stray(s) {
+			return "", fmt.Errorf("%w namespace %q: the segment %q begins or ends with white space, or has a control character; "+
+				"two programs whose namespaces differ in that would not share a lock", ErrInvalid, ns, s)
+		}
 		segments[i] = escape(s)
 	}
 	return strings.Join(segments, "/"), nil
+}
+
+// stray reports whether s holds what a file or a shell adds unseen: white space at an
+// end, as the line break of a file, or a control character.
+func stray(s string) bool {
+	return strings.TrimSpace(s) != s || strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // escape writes s with the bytes that stand for themselves on every store. A

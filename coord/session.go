@@ -127,7 +127,7 @@ func (s *Session) Local(key any, make func() any) any {
 
 // Go runs fn in a goroutine that Close waits for. fn returns promptly when its
 // ctx ends, which it does with the session. Go reports false, and does not run
-// fn, if the session is over. It is for authors of recipes.
+// fn, if the session is over. It is for authors of recipes. fn must not wait for Close.
 func (s *Session) Go(fn func(ctx context.Context)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,8 +146,8 @@ func (s *Session) Close(ctx context.Context) error {
 	s.tellHolders()
 	err := s.ds.Close(ctx)
 	s.hurry()
-	<-s.finished // what is left is local and prompt
-	return err
+	left := finish(ctx, patience, func() error { <-s.finished; return nil })
+	return errors.Join(err, left)
 }
 
 // tellHolders ends every hold of a session that is about to be closed. The driver

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.uber.org/zap"
 
@@ -138,6 +139,9 @@ func parse(raw string) (address, error) {
 // targets splits the list of hosts and completes each with the default port.
 func (a address) targets(o driver.Opener) ([]string, error) {
 	if o.Local {
+		if strings.ContainsFunc(a.hosts, unicode.IsSpace) || strings.ContainsFunc(a.hosts, unicode.IsControl) {
+			return nil, fmt.Errorf("%w URL: the name of the store has white space, or a control character, in it; want %s://name/namespace", ErrInvalid, a.scheme)
+		}
 		if strings.ContainsAny(a.hosts, ",:[]") {
 			if a.guarded {
 				return nil, fmt.Errorf("%w URL: the host is malformed; %s takes one name without a port", ErrInvalid, a.scheme)

@@ -166,7 +166,8 @@ func TestInvalidArgumentsShowInEveryCall(t *testing.T) {
 		for _, name := range []string{"", strings.Repeat("x", 256)} {
 			check(semaphore.New(c.Client, name, 1))
 		}
-		for _, limit := range []int{0, -1, semaphore.MaxLimit + 1} {
+		tooMany := int64(semaphore.MaxLimit) + 1 // negative as an int of 32 bits
+		for _, limit := range []int{0, -1, int(tooMany)} {
 			check(semaphore.New(c.Client, "s", limit))
 			w.Is(c.semaphore(1).SetLimit(w.Ctx, limit), coord.ErrInvalid)
 			_, err := c.semaphore(1).Acquire(w.Ctx, limit)
