@@ -7,6 +7,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -122,12 +123,24 @@ func newRunner(h Harness, o Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !o.Exact {
+		o.Rules = inRealTime(o.Rules)
+	}
 	r := &runner{
 		h: h, rules: o.Rules, seed: o.Seed, exact: o.Exact, count: o.Programs, soak: o.Soak, id: strings.ToLower(rand.Text()[:8]),
 		slots: make(chan struct{}, max(1, o.Parallel)), end: make(chan struct{}),
 	}
 	r.ended.Go(func() { r.pulse.run(r.end) })
 	return r, nil
+}
+
+// inRealTime returns the rules without the cases that take minutes.
+func inRealTime(rules []Rule) []Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Cases = slices.DeleteFunc(slices.Clone(rules[i].Cases), func(c Case) bool { return c.virtual })
+	}
+	return rules
 }
 
 // stop releases what the runner holds, after all cases have ended.

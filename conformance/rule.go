@@ -40,6 +40,7 @@ type Case struct {
 	patience time.Duration // by how much the time-out is longer where waiting costs nothing
 	soaks    bool          // its time-out is longer by Options.Soak
 	idle     bool          // it waits nearly all the time, and so begins beside others, whatever their number
+	virtual  bool          // it takes minutes, and so is left out where waiting costs time
 
 	// plain is the same with the plain calls, where Check is about an optional one. If
 	// it does not pass either, that is for the rule of the plain calls.

@@ -25,6 +25,7 @@ func ctxRules() []Rule {
 			Text: "Every call returns within 100 ms of its ctx ending, whatever the store or the link does.",
 			Cases: append(perDirection(prompt),
 				Case{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) { prompt(t, Link.Cut) }},
+				Case{Name: "beside forty calls without an answer", Needs: NeedLink, Check: promptBesideOthers},
 			),
 		},
 		{
@@ -170,6 +171,40 @@ func prompt(t *Trial, fault func(Link)) {
 	c, l := t.OpenLink()
 	ms := t.methods(c, t.SessionOn(c))
 	fault(l)
+	t.arePrompt(ms)
+}
+
+// promptBesideOthers has forty calls wait for an answer, so that a pool of connections or a
+// limit of calls under way has no place left.
+func promptBesideOthers(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.SessionOn(c)
+	ms := t.methods(c, s)
+	var others []func() error
+	for i := range 10 {
+		n := t.Create(s, dir, fmt.Sprint("other", i))
+		others = append(others,
+			func() error { _, err := c.List(t.ctx, dir); return err },
+			func() error { _, err := s.List(t.ctx, dir); return err },
+			func() error { _, err := s.Create(t.ctx, dir, fmt.Sprint("beside", i), nil); return err },
+			func() error { _, err := s.Update(t.ctx, n, []byte("new")); return err },
+		)
+	}
+	l.Freeze(netfault.Both)
+	for _, call := range others {
+		t.Go(func() {
+			for driver.Transient(call()) && t.ctx.Err() == nil { // the driver gives each attempt up
+				t.pause()
+			}
+		})
+	}
+	t.pause()
+	t.arePrompt(ms)
+}
+
+// arePrompt makes all calls at once, in each way in which a ctx ends, and wants each to
+// return in time.
+func (t *Trial) arePrompt(ms []method) {
 	for _, e := range endings {
 		for _, o := range t.surrender(ms, e.make) {
 			allowed := 100*time.Millisecond + t.pulse.lag(o.ended)

@@ -34,6 +34,47 @@ func (t *Trial) fractional(c driver.Conn) (s driver.Session) {
 	return s
 }
 
+// long is the name of the cases with a TTL that is longer than the limits of one minute
+// that programs have.
+const long = "TTL above one minute"
+
+// ofLong opens a session with such a TTL. A store may refuse it (S7).
+func (t *Trial) ofLong(c driver.Conn) (s driver.Session) {
+	const ttl = 90 * time.Second
+	t.insist(nil, fmt.Sprintf("OpenSession with a TTL of %v", ttl), func() (err error) {
+		s, err = c.OpenSession(t.ctx, ttl)
+		if errors.Is(err, driver.ErrInvalid) {
+			t.NotOffered(fmt.Sprintf("a TTL of %v", ttl))
+		}
+		return err
+	})
+	return s
+}
+
+// doneFirstOfLong breaks the link of a session with such a TTL when it has been renewed.
+func doneFirstOfLong(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.ofLong(c)
+	n := t.Create(s, dir, "0")
+	t.passQuietly(s)
+	t.Sees(n)
+	l.Freeze(netfault.Both)
+	t.doneBeforeGone(s, n)
+}
+
+// survivesOfLong leaves such a session alone: for three TTL, or where waiting costs time for
+// as long as other quiet cases last.
+func survivesOfLong(t *Trial) {
+	s := t.ofLong(t.Open())
+	n := t.Create(s, dir, "0")
+	d := t.quietTime()
+	if t.exact {
+		d = 3 * s.TTL()
+	}
+	t.stays(s, d)
+	t.alive(s, n)
+}
+
 // expiryOf is the harness's Expiry for a session that may live longer than the
 // harness's TTL.
 func (t *Trial) expiryOf(s driver.Session) time.Duration {

@@ -11,7 +11,7 @@ import (
 // on the way may have its own idea of how long a call may wait or a connection may stand
 // idle: a proxy, a pool, a limit of one attempt.
 func quiet(name string, needs Need, check func(*Trial)) Case {
-	return Case{Name: name, Needs: needs, Check: check, idle: true}
+	return Case{Name: name, Needs: needs, Check: check, idle: true, patience: 2}
 }
 
 // quietTime is how long that is: longer than the half minute that is a common limit, and
@@ -69,6 +69,47 @@ func watchesLong(t *Trial) {
 	v.shows(o, "a node was created, after a long quiet time")
 	v.delete(s, n)
 	v.shows(o, "a node was deleted, after a long quiet time")
+}
+
+// longAfter is the name of the cases in which a link is broken again long after it was.
+const longAfter = "reset a long quiet time after other faults"
+
+// faultsThenQuiet breaks a link for a while, twice, which makes the pauses between attempts
+// grow, and lets it work for a long time, after which they are to begin anew.
+func (t *Trial) faultsThenQuiet(l Link, s driver.Session) {
+	for range 2 {
+		l.Cut()
+		t.sleep(t.h.TTL / 4)
+		t.heal(l)
+		t.sleep(t.h.TTL / 4)
+	}
+	t.passQuietly(s)
+}
+
+func deletedLongAfterFaults(t *Trial) {
+	c, l := t.OpenLink()
+	waiter, owner := t.SessionOn(c), t.Session()
+	n := t.Create(owner, dir, "0")
+	w := t.wait(waiter, n)
+	t.faultsThenQuiet(l, waiter)
+	if ended(w.done) && driver.Transient(w.err) { // as it may
+		w = t.wait(waiter, n)
+		t.pause()
+	}
+	l.DropConnections()
+	t.list(owner, dir) // the first call after a quiet time is for U1 and U3
+	t.Delete(owner, n)
+	t.comesToEnd(waiter, w, n)
+}
+
+func changedLongAfterFaults(t *Trial) {
+	w := t.watched()
+	goes := w.create(w.owner, "0")
+	t.faultsThenQuiet(w.link, w.owner)
+	t.list(w.owner, dir) // the first call after a quiet time is for U1 and U3
+	w.link.DropConnections()
+	w.delete(w.owner, goes)
+	w.goesOn("a reset, long after other faults")
 }
 
 // updatesLong and deletesLong make the first call after a quiet time.

@@ -25,6 +25,7 @@ func sessionRules() []Rule {
 				Case{Name: "calls answered then frozen", Needs: NeedLink, Check: doneFirstAfterCalls},
 				Case{Name: fraction, Needs: NeedLink, Check: doneFirstOfFraction},
 				Case{Name: "with a margin", Needs: NeedLink, Check: doneWithMargin},
+				Case{Name: long, Needs: NeedLink, Check: doneFirstOfLong, virtual: true, idle: true, patience: 10},
 				Case{Name: "two times to live", Needs: NeedLink, Check: doneFirstOfEach},
 				Case{Name: "closed over a link frozen down", Needs: NeedLink, Check: doneFirstAtClose},
 				Case{Name: "connection closed", Check: doneFirstAtConnClose},
@@ -53,6 +54,7 @@ func sessionRules() []Rule {
 				Case{Name: "link works", Check: survives},
 				Case{Name: "calls all the time", Check: survivesCalls},
 				quiet("a long quiet time", 0, livesLong),
+				Case{Name: long, Check: survivesOfLong, idle: true, patience: 10},
 				Case{Name: "connections reset", Needs: NeedLink, Check: survivesResets},
 				Case{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) {
 					c, l := t.OpenLink()

@@ -64,7 +64,7 @@ func TestSabotage(t *testing.T) {
 							if !d.others {
 								rules = brokenRule(t, s)
 							}
-							found, err := conformance.Check(t.Context(), s.Apply(d.harness(t)), conformance.Options{Rules: rules})
+							found, err := conformance.Check(t.Context(), s.Apply(d.harness(t)), conformance.Options{Rules: rules, Exact: true})
 							if err != nil {
 								t.Fatal(err)
 							}
@@ -142,7 +142,10 @@ func (c *catches) sound(t *testing.T, harness func(*testing.T) conformance.Harne
 		}
 		defer conn.Close()
 		caps = conn.Caps()
-		found := check(t, h, conformance.DriverRules()...)
+		found, err := conformance.Check(t.Context(), h, conformance.Options{Rules: conformance.DriverRules(), Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, r := range found.Results {
 			for _, res := range r.Cases {
 				if res.Status != conformance.Passed {

@@ -30,7 +30,7 @@ func (v variant) cases(rules ...Rule) (cases []Case) {
 			}
 			plain := c.Check
 			cases = append(cases, Case{
-				Name: r.ID + " " + c.Name, Needs: c.Needs, plain: plain, idle: c.idle,
+				Name: r.ID + " " + c.Name, Needs: c.Needs, plain: plain, idle: c.idle, virtual: c.virtual, patience: c.patience,
 				Check: func(t *Trial) {
 					t.with = v
 					plain(t)

@@ -51,6 +51,35 @@ func ctxSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "pool-without-ctx", Breaks: "B1",
+			Doc: "A connection makes 32 calls at a time, and a call waits for a free place whatever its ctx says. (A semaphore without a select.)",
+			Apply: eachConn(func(c *conn) {
+				places := make(chan struct{}, 32)
+				enter := func() (leave func()) {
+					places <- struct{}{}
+					return func() { <-places }
+				}
+				c.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+					defer enter()()
+					return c.Conn.List(ctx, dir)
+				}
+				c.sessions(func(s *session) {
+					s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+						defer enter()()
+						return s.Session.Create(ctx, dir, id, data)
+					}
+					s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
+						defer enter()()
+						return s.Session.List(ctx, dir)
+					}
+					s.update = func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+						defer enter()()
+						return s.Session.Update(ctx, n, data)
+					}
+				})
+			}),
+		},
+		{
 			Name: "keepalive-under-callers-ctx", Breaks: "B2",
 			Doc: "The ctx of OpenSession is that of the keepalive. (vitess#11794, #20340: renewal stopped silently.)",
 			Apply: eachConn(func(c *conn) {

@@ -41,6 +41,21 @@ func leaseSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "renewed-for-a-minute", Breaks: "S1",
+			Doc: "Renewals ask the store for one minute at most, and the client counts the TTL, which is longer.",
+			Apply: longTTL(time.Minute, func(s *session, asked time.Duration) {
+				delayEnd(s, func() time.Duration { return asked - s.Session.TTL() })
+				s.ttl = func() time.Duration { return asked }
+			}),
+		},
+		{
+			Name: "long-ttl-not-renewed", Breaks: "S3",
+			Doc: "Renewals are made each 30 s at the most, and a TTL of which a third is longer has none. (A timer that is never set.)",
+			Apply: longTTL(time.Hour, func(s *session, asked time.Duration) {
+				endAfter(s, asked)
+			}),
+		},
+		{
 			Name: "fraction-of-a-second-renewed", Breaks: "S3",
 			Doc: "Whole seconds and the rest are two numbers, and renewals send the rest: the session ends with the first that is late.",
 			Apply: eachConn(func(c *conn) {
@@ -82,6 +97,25 @@ func leaseSabotages() []Sabotage {
 			}),
 		},
 	}
+}
+
+// longTTL makes the Apply of a sabotage of sessions with a TTL above one minute, for which
+// the store is asked for no more than most.
+func longTTL(most time.Duration, sabotage func(s *session, asked time.Duration)) func(conformance.Harness) conformance.Harness {
+	return eachConn(func(c *conn) {
+		c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+			if ttl <= time.Minute || ttl > time.Hour {
+				return c.Conn.OpenSession(ctx, ttl)
+			}
+			in, err := c.Conn.OpenSession(ctx, min(ttl, most))
+			if err != nil {
+				return nil, err
+			}
+			s := &session{Session: in, conn: c, ctx: ctx}
+			sabotage(s, ttl)
+			return s.offered(), nil
+		}
+	})
 }
 
 // wholeSeconds makes the Apply of a sabotage of sessions for which less was granted

@@ -70,6 +70,7 @@ func All() []Sabotage {
 		leftoverSabotages(),
 		manySabotages(),
 		quietSabotages(),
+		backoffSabotages(),
 		doubtSabotages(),
 	)
 }
