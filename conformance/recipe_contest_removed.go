@@ -109,3 +109,27 @@ func contestRemovedOfOne(d duel) {
 	d.release(d.wins(last))
 	d.empty()
 }
+
+// contestRemovedWithin removes an entry that was entered twice. Both holds end, and are
+// released in either order, again and again.
+func contestRemovedWithin(d duel) {
+	a, b := d.Client(), d.Client()
+	for _, order := range [][]int{{0, 1, 0, 1}, {1, 0, 1, 0}} {
+		outer := d.take(d.one(a))
+		inner := d.wins(d.bid(outer.Context(), "an acquire within a hold", d.one(a)))
+		next := d.join(d.ctx, "the next in line", d.other(b), 2)
+		d.removeNode(d.entries(2)[0])
+		d.ends(inner, "the inner hold of an entry that was removed", coord.ErrRemoved)
+		d.ends(outer, "the outer hold of an entry that was removed", coord.ErrRemoved)
+		second := d.wins(next)
+		for _, i := range order {
+			what := []string{"outer", "inner"}[i]
+			if err := []subject.Hold{outer, inner}[i].Release(d.ctx); !errors.Is(err, coord.ErrNotHeld) {
+				d.Fatalf("releasing the %s hold of an entry that was removed returned %s; want ErrNotHeld", what, errorOf(err))
+			}
+		}
+		d.stay([]subject.Hold{second})
+		d.release(second)
+		d.empty()
+	}
+}

@@ -49,6 +49,7 @@ func electionRules(open electionOf) []Rule {
 		electionFaultRules(open),
 		electionRunRules(open),
 		electionLineRules(open),
+		[]Rule{open.contests().sessionRule("K24")},
 	)
 }
 
@@ -76,6 +77,7 @@ func electionStandRules(open electionOf) []Rule {
 			Text: "The leader and the candidates are listed with who they are and their values, and no leader where there is none.",
 			Cases: []Case{
 				{Name: "from a third client", Check: open.check(candidatesShow)},
+				{Name: "slices that are written over", Check: open.check(valuesAreCopied)},
 				{Name: "the next in line is cut off", Needs: NeedLink, Check: open.check(nextIsCutOff)},
 			},
 		},

@@ -130,8 +130,12 @@ func electionLineRules(open electionOf) []Rule {
 			ID:   "K23",
 			Text: "A client that the store does not serve tries again at a pace.",
 			Cases: slices.Concat(
-				[]Case{{Name: "Run", Check: open.check(runPauses)}},
+				[]Case{
+					{Name: "Run", Check: open.check(runPauses)},
+					{Name: "Run, after it has led for long", Check: open.check(runPausesAnew)},
+				},
 				cs.cases("out of reach", 0, contestPace),
+				cs.cases("out of reach once more", 0, contestPaceAnew),
 				cs.cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
 			),
 		},

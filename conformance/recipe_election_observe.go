@@ -27,6 +27,7 @@ func electionObserverRules(open electionOf) []Rule {
 				{Name: "leaders are removed", Needs: NeedRemoveNode, Check: open.check(func(t poll) {
 					observersFollow(t, func(subject.Leadership) { t.removeNode(t.Nodes(t.dir())[0]) })
 				})},
+				{Name: "the same leader again", Check: open.check(sameLeaderAgain)},
 				{Name: "in quick succession", Check: open.check(observersInAHurry)},
 			},
 		},
@@ -62,10 +63,16 @@ type follower struct {
 	seen []election.Observation
 	err  error
 	over <-chan struct{}
+	busy <-chan struct{} // nil, or what its consumer waits for when it was shown something first
 }
 
 func (t poll) follow(ctx context.Context, c *coord.Client) *follower {
 	o := &follower{}
+	t.observes(ctx, o, c)
+	return o
+}
+
+func (t poll) observes(ctx context.Context, o *follower, c *coord.Client) {
 	o.over = t.Go(func() {
 		for one, err := range t.open(c, name).Observe(ctx) {
 			o.mu.Lock()
@@ -73,9 +80,14 @@ func (t poll) follow(ctx context.Context, c *coord.Client) *follower {
 				o.seen = append(o.seen, one)
 			}
 			o.mu.Unlock()
+			if o.busy != nil {
+				select { // if both are ready it is all the same
+				case <-o.busy:
+				case <-t.ctx.Done():
+				}
+			}
 		}
 	})
-	return o
 }
 
 // followers are as many as the recipes' promises are made for: 50, on ten

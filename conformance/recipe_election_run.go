@@ -25,6 +25,7 @@ func electionRunRules(open electionOf) []Rule {
 				{Name: "a function that returns", Check: open.check(runReturns)},
 				{Name: "a function that steps down", Check: open.check(runStepsDown)},
 				{Name: "a function that is told of a loss", Needs: NeedRemoveNode, Check: open.check(runIsToldOfLoss)},
+				{Name: "a value that is written over", Check: open.check(runKeepsValue)},
 				{Name: "its ctx ends", Check: open.check(runStops)},
 				{Name: "no campaign helps", Check: open.check(runEndsForGood)},
 			},

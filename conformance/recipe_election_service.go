@@ -35,6 +35,11 @@ type running struct {
 
 // runs begins a Run.
 func (t poll) runs(ctx context.Context, c *coord.Client, value string) *running {
+	return t.runsWith(ctx, c, []byte(value), t.h.TTL/50, t.h.TTL/10)
+}
+
+// runsWith begins a Run with bounds of its pauses.
+func (t poll) runsWith(ctx context.Context, c *coord.Client, value []byte, least, most time.Duration) *running {
 	r := &running{t: t, terms: make(chan term)}
 	opts := &election.RunOptions{
 		Elected: func(*election.Leadership) { r.tell("elected") },
@@ -44,10 +49,10 @@ func (t poll) runs(ctx context.Context, c *coord.Client, value string) *running 
 			defer r.mu.Unlock()
 			r.last, r.why = err, l.Err()
 		},
-		MinBackoff: t.h.TTL / 50, MaxBackoff: t.h.TTL / 10,
+		MinBackoff: least, MaxBackoff: most,
 	}
 	r.over = t.Go(func() {
-		r.err = t.open(c, name).Run(ctx, []byte(value), func(ctx context.Context, l subject.Leadership) error {
+		r.err = t.open(c, name).Run(ctx, value, func(ctx context.Context, l subject.Leadership) error {
 			r.tell("begun")
 			defer r.tell("ended")
 			one := term{l, ctx, make(chan error, 1)}

@@ -13,7 +13,7 @@ import (
 // recipes, on any mutex.
 func mutexContestRules(open func(*coord.Client, string) subject.Want) []Rule {
 	cs := contests{{kind: "mutex", first: open, second: open}}
-	return slices.Concat(mutexFaultRules(cs), mutexEndRules(cs), mutexLineRules(cs))
+	return slices.Concat(mutexFaultRules(cs), mutexEndRules(cs), mutexLineRules(cs), []Rule{cs.sessionRule("M25")})
 }
 
 // mutexFaultRules are those about what is lost, late or given up.
@@ -81,6 +81,7 @@ func mutexFaultRules(cs contests) []Rule {
 				cs.cases("a waiter, then the holder", NeedRemoveNode, contestRemoved),
 				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
 				cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
+				cs.cases("a hold within a hold", NeedRemoveNode, contestRemovedWithin),
 				cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
 				cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
 			),
@@ -165,6 +166,7 @@ func mutexLineRules(cs contests) []Rule {
 			Text: "A client that the store does not serve tries again at a pace.",
 			Cases: slices.Concat(
 				cs.cases("out of reach", 0, contestPace),
+				cs.cases("out of reach once more", 0, contestPaceAnew),
 				cs.cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
 			),
 		},

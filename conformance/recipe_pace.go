@@ -135,6 +135,34 @@ func contestPace(d duel) {
 	d.empty()
 }
 
+// contestPaceAnew has the store out of reach for half a TTL and later for a moment: then the
+// pauses of the client must be short. The case fails only if three acquires in a row are late,
+// because a machine may stand still for a moment.
+func contestPaceAnew(d duel) {
+	c, o := d.interrupted()
+	d.release(d.take(d.one(c)))
+	var late time.Duration // from the end of the outage to the grant
+	through := func(out time.Duration) {
+		var back time.Time
+		over := d.Go(func() { o.last(out); back = time.Now() })
+		d.pause()
+		b := d.bid(d.ctx, "an acquire when the store is back", d.one(c))
+		d.Trial.join("an outage", over)
+		h := d.wins(b)
+		late = time.Since(back) - d.pulse.lag(back)
+		d.release(h)
+		d.empty()
+	}
+	for range 3 {
+		through(d.h.TTL / 2)
+		if through(d.h.TTL / 20); late < d.h.TTL/4 {
+			return
+		}
+	}
+	d.Fatalf("after an outage of %v an acquire takes %v, three times in a row: its pauses are those of an earlier outage",
+		d.h.TTL/20, late.Round(time.Millisecond))
+}
+
 // contestPaceRemoved has an operator remove the line each time that an entry is made in
 // it, before its maker hears of that.
 func contestPaceRemoved(d duel) {

@@ -36,7 +36,8 @@ func (open rwlockOf) contests() contests {
 
 // rwlockRules are the promises of the read-write lock to those who use it.
 func rwlockRules(open rwlockOf) []Rule {
-	return slices.Concat(rwlockOrderRules(open), rwlockHoldRules(open), rwlockFaultRules(open))
+	return slices.Concat(rwlockOrderRules(open), rwlockHoldRules(open), rwlockFaultRules(open),
+		[]Rule{open.contests().sessionRule("R25")})
 }
 
 // rwlockOrderRules are about who comes in when.
@@ -213,6 +214,7 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 				cs.cases("a waiter, then the holder", NeedRemoveNode, contestRemoved),
 				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
 				cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
+				cs.cases("a hold within a hold", NeedRemoveNode, contestRemovedWithin),
 				cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
 				cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
 			),
@@ -255,6 +257,7 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 			Text: "A client that the store does not serve tries again at a pace.",
 			Cases: slices.Concat(
 				cs.cases("out of reach", 0, contestPace),
+				cs.cases("out of reach once more", 0, contestPaceAnew),
 				cs.cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
 			),
 		},

@@ -35,7 +35,8 @@ func (open semaphoreOf) contests() contests {
 
 // semaphoreRules are the promises of the semaphore to those who use it.
 func semaphoreRules(open semaphoreOf) []Rule {
-	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open), semaphoreChangeRules(open))
+	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open), semaphoreChangeRules(open),
+		[]Rule{open.contests().sessionRule("P29")})
 }
 
 // semaphoreOrderRules are about who comes in when.
@@ -46,6 +47,7 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 			Text: "Never more permits are held than there are, and all who wait are served.",
 			Cases: []Case{
 				{Name: "many clients and weights", Check: open.check(func(t sem) { semExcludes(t, t.undisturbed()) })},
+				{Name: "more than 999 permits", Check: open.check(semLarge)},
 				{Name: "a storm of tries", Check: open.check(semStorm)},
 				{Name: "connections reset", Needs: NeedLink, Check: open.check(func(t sem) { semExcludes(t, t.resets()) })},
 				{Name: "replies lost", Needs: NeedLink, Check: open.check(func(t sem) { semExcludes(t, t.losses()) })},

@@ -42,6 +42,7 @@ func semaphoreChangeRules(open semaphoreOf) []Rule {
 			Text: "A client that the store does not serve tries again at a pace.",
 			Cases: slices.Concat(
 				open.contests().cases("out of reach", 0, contestPace),
+				open.contests().cases("out of reach once more", 0, contestPaceAnew),
 				open.contests().cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
 			),
 		},

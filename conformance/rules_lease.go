@@ -34,8 +34,7 @@ func (t *Trial) fractional(c driver.Conn) (s driver.Session) {
 	return s
 }
 
-// long is the name of the cases with a TTL that is longer than the limits of one minute
-// that programs have.
+// long is the name of the cases with a TTL of 90 s.
 const long = "TTL above one minute"
 
 // ofLong opens a session with such a TTL. A store may refuse it (S7).

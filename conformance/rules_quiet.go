@@ -74,8 +74,9 @@ func watchesLong(t *Trial) {
 // longAfter is the name of the cases in which a link is broken again long after it was.
 const longAfter = "reset a long quiet time after other faults"
 
-// faultsThenQuiet breaks a link for a while, twice, which makes the pauses between attempts
-// grow, and lets it work for a long time, after which they are to begin anew.
+// faultsThenQuiet has a link refuse connections twice, for a quarter of the TTL, and then
+// leaves it alone for a long time. The driver's pauses between attempts grow at first, and
+// must be short again at the end.
 func (t *Trial) faultsThenQuiet(l Link, s driver.Session) {
 	for range 2 {
 		l.Cut()

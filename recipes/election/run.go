@@ -39,7 +39,7 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// Run leads as often as it can: it campaigns with value, runs fn as the leader,
+// Run leads as often as it can: it campaigns with a copy of value, runs fn as the leader,
 // resigns when fn has returned, and not before, and campaigns again after a loss.
 // fn's ctx ends with the leadership, and when ctx ends. opts may be nil. The
 // callbacks run on the goroutine that called Run, in order with fn: while one

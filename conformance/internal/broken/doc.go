@@ -102,7 +102,7 @@ func keeping(w subject.Want, sound *sync.Map) subject.Want {
 
 // Semaphores returns the broken semaphores.
 func Semaphores() []Recipe[Semaphore] {
-	all := slices.Concat(brokenSemaphores(), brokenCounts(), brokenLimits())
+	all := slices.Concat(brokenSemaphores(), brokenCounts(), brokenLimits(), brokenLarge())
 	for _, m := range mistakes() {
 		if m.semaphore != "" {
 			all = append(all, Recipe[Semaphore]{m.name, m.semaphore, m.doc, func(c *coord.Client, name string, limit int) subject.Counting {

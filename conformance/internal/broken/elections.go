@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -15,7 +16,7 @@ import (
 // Elections returns the broken elections.
 func Elections() []Recipe[Election] {
 	all := append(brokenElections(), brokenPolls()...)
-	all = append(all, brokenRuns()...)
+	all = slices.Concat(all, brokenRuns(), brokenSessions(), brokenValues())
 	for _, m := range mistakes() {
 		if m.election != "" {
 			all = append(all, Recipe[Election]{m.name, m.election, m.doc, func(c *coord.Client, name string) subject.Electing {

@@ -1,6 +1,7 @@
 package broken
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -16,6 +17,7 @@ func running(name, breaks, doc string, term func(ctx context.Context, l subject.
 	return elected(name, breaks, doc, func(e *subject.Electing) {
 		campaign := e.Campaign
 		e.Run = func(ctx context.Context, value []byte, fn subject.Term, opts *election.RunOptions) error {
+			value = bytes.Clone(value)
 			if opts == nil {
 				opts = new(election.RunOptions)
 			}
@@ -103,6 +105,16 @@ func brokenRuns() []Recipe[Election] {
 				for ctx.Err() == nil && looksOnce(ctx, l.Session().Client()) != nil {
 					time.Sleep(atOnce)
 				}
+				return goesOn(ctx, l, err), err
+			}),
+		running("run-backoff-never-reset", "K23", "The pauses of Run grow with each campaign, and a long leadership does not make them short again.",
+			func(ctx context.Context, l subject.Elected, fn subject.Term) (again bool, err error) {
+				defer func() {
+					if resign(ctx, l); again {
+						pauseLonger(ctx, l.Session().Client())
+					}
+				}()
+				err = within(ctx, l, fn)
 				return goesOn(ctx, l, err), err
 			}),
 		running("run-once", "K18", "A loss ends Run.",

@@ -8,12 +8,12 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// backoffSabotages pause between attempts for ever longer, and never for less again.
+// backoffSabotages have pauses between attempts that grow and never shrink.
 func backoffSabotages() []Sabotage {
 	return []Sabotage{
 		{
 			Name: "backoff-never-reset", Breaks: "W5",
-			Doc: "The pauses before a wait is set again grow with each fault and never shrink: a fault long after others is made up for 15 s later.",
+			Doc: "The pauses before a wait is set again grow with each fault and never shrink: after a fault long after others the driver pauses for 15 s.",
 			Apply: eachSession(func(s *session) {
 				var late lateAfterFaults
 				late.follow(s.Session.Done(), s.conn)
@@ -26,7 +26,7 @@ func backoffSabotages() []Sabotage {
 		},
 		{
 			Name: "watch-backoff-never-reset", Breaks: "V3", Needs: driver.CapWatch,
-			Doc: "The pauses before a watch is set again grow with each fault and never shrink: a fault long after others is made up for 15 s later.",
+			Doc: "The pauses before a watch is set again grow with each fault and never shrink: after a fault long after others the driver pauses for 15 s.",
 			Apply: eachLoop(func(w *loop, yield yielding) {
 				var late lateAfterFaults
 				live, cancel := context.WithCancel(w.ctx)

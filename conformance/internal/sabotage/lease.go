@@ -50,7 +50,7 @@ func leaseSabotages() []Sabotage {
 		},
 		{
 			Name: "long-ttl-not-renewed", Breaks: "S3",
-			Doc: "Renewals are made each 30 s at the most, and a TTL of which a third is longer has none. (A timer that is never set.)",
+			Doc: "A session with a TTL above one minute is not renewed.",
 			Apply: longTTL(time.Hour, func(s *session, asked time.Duration) {
 				endAfter(s, asked)
 			}),

@@ -33,6 +33,10 @@ type Want struct {
 	Do         func(ctx context.Context, fn Func) error
 	Contenders func(ctx context.Context) (coord.Contenders, error)
 	Revoke     func(ctx context.Context, token uint64, reason string) error
+
+	// On is the same by a recipe that was made with coord.WithSession(s). It is nil where
+	// the recipe was made with options.
+	On func(s *coord.Session) Want
 }
 
 // unlocker is a hold of a lock.

@@ -27,6 +27,9 @@ type Electing struct {
 	Leader      func(ctx context.Context) (coord.Contender, error)
 	Observe     func(ctx context.Context) iter.Seq2[election.Observation, error]
 	Revoke      func(ctx context.Context, token uint64, reason string) error
+
+	// On is as that of a Want.
+	On func(s *coord.Session) Electing
 }
 
 // Want is the way to want it as every recipe is wanted.
@@ -40,11 +43,15 @@ func (e Electing) Want(value []byte) Want {
 			return l, nil
 		}
 	}
-	return Want{
+	w := Want{
 		Acquire: hold(e.Campaign), Try: hold(e.TryCampaign),
 		Do:         func(ctx context.Context, fn Func) error { return e.Do(ctx, value, fn) },
 		Contenders: e.Candidates, Revoke: e.Revoke,
 	}
+	if e.On != nil {
+		w.On = func(s *coord.Session) Want { return e.On(s).Want(value) }
+	}
+	return w
 }
 
 // Elected is the Leadership of the election.
@@ -54,7 +61,11 @@ type Elected struct{ *election.Leadership }
 func (l Elected) Release(ctx context.Context) error { return l.Resign(ctx) }
 
 // Election is the election.
-func Election(c *coord.Client, name string) Electing { return ElectionOf(election.New(c, name)) }
+func Election(c *coord.Client, name string) Electing {
+	e := ElectionOf(election.New(c, name))
+	e.On = func(s *coord.Session) Electing { return ElectionOf(election.New(c, name, coord.WithSession(s))) }
+	return e
+}
 
 // ElectionOf is an election that was made with options.
 func ElectionOf(e *election.Election) Electing {

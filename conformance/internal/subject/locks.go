@@ -10,7 +10,11 @@ import (
 )
 
 // Mutex is the mutex.
-func Mutex(c *coord.Client, name string) Want { return MutexOf(mutex.New(c, name)) }
+func Mutex(c *coord.Client, name string) Want {
+	w := MutexOf(mutex.New(c, name))
+	w.On = func(s *coord.Session) Want { return MutexOf(mutex.New(c, name, coord.WithSession(s))) }
+	return w
+}
 
 // MutexOf is a mutex that was made with options.
 func MutexOf(m *mutex.Mutex) Want {
@@ -29,7 +33,13 @@ type ReadWrite struct {
 }
 
 // RWLock is the read-write lock.
-func RWLock(c *coord.Client, name string) ReadWrite { return RWLockOf(rwlock.New(c, name)) }
+func RWLock(c *coord.Client, name string) ReadWrite {
+	l := RWLockOf(rwlock.New(c, name))
+	on := func(s *coord.Session) ReadWrite { return RWLockOf(rwlock.New(c, name, coord.WithSession(s))) }
+	l.Read.On = func(s *coord.Session) Want { return on(s).Read }
+	l.Write.On = func(s *coord.Session) Want { return on(s).Write }
+	return l
+}
 
 // RWLockOf is a read-write lock that was made with options.
 func RWLockOf(l *rwlock.RWLock) ReadWrite {

@@ -16,7 +16,16 @@ type Counting struct {
 
 // Semaphore is the semaphore.
 func Semaphore(c *coord.Client, name string, limit int) Counting {
-	return SemaphoreOf(semaphore.New(c, name, limit))
+	s := SemaphoreOf(semaphore.New(c, name, limit))
+	want := s.Want
+	s.Want = func(permits int) Want {
+		w := want(permits)
+		w.On = func(own *coord.Session) Want {
+			return SemaphoreOf(semaphore.New(c, name, limit, coord.WithSession(own))).Want(permits)
+		}
+		return w
+	}
+	return s
 }
 
 // SemaphoreOf is a semaphore that was made with options.
