@@ -58,20 +58,6 @@ func (c *Call) rule(other string) string {
 	return other
 }
 
-// isLost judges a session that ended by itself: that is right only if its link was
-// broken (S3).
-func (j *judge) isLost(s *Session) {
-	if !s.lost() || j.h.Lag > j.h.TTL/8 {
-		return
-	}
-	for _, f := range j.h.Faults {
-		if f.Conn == s.Conn && f.From <= s.DoneAt && f.To >= s.DoneAt-2*s.TTL {
-			return
-		}
-	}
-	j.breaks("S3", s.Opened, "session %s, which it had opened, ended after %v although nothing was wrong with its link: %q", s.Name, s.DoneAt-s.Opened.EndAt, s.Err)
-}
-
 // isAct reports whether an operator did it.
 func (c *Call) isAct() bool {
 	switch c.Op {

@@ -84,6 +84,7 @@ type Fault struct {
 	Conn     int
 	Name     string // as in "Freeze(up)"
 	Breaks   bool   // it does more than to make it slow
+	Silent   bool   // what is lost or late in it goes unnoticed when it is over
 	From, To time.Duration
 }
 

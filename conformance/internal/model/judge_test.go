@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -195,17 +196,33 @@ func TestJudge(t *testing.T) {
 		}},
 		{"a node goes before its session's end is told", "S1", func(b *build, a, _ *model.Session) {
 			b.create(a, "0", "", nil)
-			b.h.Faults = []model.Fault{{Conn: 1, To: time.Hour}}
+			b.h.Faults = []model.Fault{{Conn: 1, From: -time.Hour, To: time.Hour}}
 			b.observes()
 			b.ends(a)
 		}},
 		{"and after it", "", func(b *build, a, _ *model.Session) {
 			b.create(a, "0", "", nil)
-			b.h.Faults = []model.Fault{{Conn: 1, To: time.Hour}}
+			b.h.Faults = []model.Fault{{Conn: 1, From: -time.Hour, To: time.Hour}}
 			b.ends(a)
 			b.observes()
 		}},
 		{"a session ends without a cause", "S3", func(b *build, a, _ *model.Session) { b.ends(a) }},
+		{"a session ends after two resets", "S3", func(b *build, a, _ *model.Session) {
+			b.h.Faults = resets(2)
+			b.ends(a)
+		}},
+		{"and after three", "", func(b *build, a, _ *model.Session) {
+			b.h.Faults = resets(3)
+			b.ends(a)
+		}},
+		{"and after a lost reply", "", func(b *build, a, _ *model.Session) {
+			b.h.Faults = []model.Fault{{Conn: 1, Silent: true}}
+			b.ends(a)
+		}},
+		{"and while another link is broken", "S3", func(b *build, a, _ *model.Session) {
+			b.h.Faults = []model.Fault{{Conn: 0, To: time.Hour}}
+			b.ends(a)
+		}},
 		{"a call says so of a session that lives", "S2", func(b *build, a, _ *model.Session) { b.create(a, "0", "", lost) }},
 		{"a node of an ended session", "C7", func(b *build, a, z *model.Session) {
 			b.call(&model.Call{Op: model.Expire, Session: a, Conn: -1})
@@ -241,4 +258,9 @@ func TestJudge(t *testing.T) {
 func (b *build) shows(watch *model.Call, nodes ...model.Node) {
 	stamp, _ := b.tick()
 	watch.States = append(watch.States, model.State{Stamp: stamp, Nodes: nodes})
+}
+
+// resets are faults of the link of the first connection.
+func resets(n int) []model.Fault {
+	return slices.Repeat([]model.Fault{{Conn: 1, Breaks: true}}, n)
 }

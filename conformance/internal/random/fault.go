@@ -28,7 +28,7 @@ func (r *run) fault(s Step) {
 		r.mu.Unlock()
 		return
 	}
-	fault := model.Fault{Conn: s.Conn, Name: string(s.Op), Breaks: s.Op != Delay, From: from, To: forever}
+	fault := model.Fault{Conn: s.Conn, Name: string(s.Op), Breaks: s.Op != Delay, Silent: s.Op == DropReplies || s.Op == Hold, From: from, To: forever}
 	c.since = time.Now()
 	c.broken = c.broken || s.Op != Hold && s.Op != DropConnections
 	at := len(r.h.Faults)

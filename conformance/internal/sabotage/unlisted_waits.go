@@ -5,11 +5,35 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
 func unlistedWaits() []Sabotage {
 	return []Sabotage{
+		{
+			Name: "lost-with-a-wait", Breaks: "S3",
+			Doc: "A session ends when its connection is reset while it waits for a node.",
+			Apply: func(h conformance.Harness) conformance.Harness {
+				return onSession(h, func(s *session) {
+					s.wait = func(ctx context.Context, n driver.Node) error {
+						reset := s.conn.resets.next()
+						ctx, cancel := context.WithCancel(ctx)
+						defer cancel()
+						ended := make(chan struct{})
+						context.AfterFunc(ctx, func() { rest(s.ctx.Done(), moment); close(ended) })
+						go func() { // ends a moment after the wait
+							select { // if both are ready the sabotage does nothing half of the time
+							case <-reset:
+								_ = h.Expire(s.ctx, s.conn.namespace, s.Session)
+							case <-ended:
+							}
+						}()
+						return s.Session.WaitDelete(ctx, n)
+					}
+				})
+			},
+		},
 		{
 			Name: "long-data-is-gone", Breaks: "W2",
 			Doc: "WaitDelete returns at once for a node with more than three bytes of data.",
