@@ -31,7 +31,7 @@ type Options struct {
 	// Exact says that nothing is slow by itself and that waiting costs nothing, as in
 	// virtual time (package testing/synctest): random rules try many seeds, and
 	// whatever takes time or fails without a fault breaks a promise. Otherwise they
-	// run for some ten seconds.
+	// run for some ten seconds, and cases that take minutes are left out.
 	Exact bool
 
 	// Programs is how many programs of random calls each case of G1 runs. 0 is as many

@@ -37,13 +37,14 @@ func (t *Trial) fractional(c driver.Conn) (s driver.Session) {
 // long is the name of the cases with a TTL of 90 s.
 const long = "TTL above one minute"
 
+const longTTL = 90 * time.Second
+
 // ofLong opens a session with such a TTL. A store may refuse it (S7).
 func (t *Trial) ofLong(c driver.Conn) (s driver.Session) {
-	const ttl = 90 * time.Second
-	t.insist(nil, fmt.Sprintf("OpenSession with a TTL of %v", ttl), func() (err error) {
-		s, err = c.OpenSession(t.ctx, ttl)
+	t.insist(nil, fmt.Sprintf("OpenSession with a TTL of %v", longTTL), func() (err error) {
+		s, err = c.OpenSession(t.ctx, longTTL)
 		if errors.Is(err, driver.ErrInvalid) {
-			t.NotOffered(fmt.Sprintf("a TTL of %v", ttl))
+			t.NotOffered(fmt.Sprintf("a TTL of %v", longTTL))
 		}
 		return err
 	})
@@ -68,7 +69,7 @@ func survivesOfLong(t *Trial) {
 	n := t.Create(s, dir, "0")
 	d := t.quietTime()
 	if t.exact {
-		d = 3 * s.TTL()
+		d = 3 * longTTL
 	}
 	t.stays(s, d)
 	t.alive(s, n)

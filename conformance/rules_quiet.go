@@ -91,7 +91,7 @@ func deletedLongAfterFaults(t *Trial) {
 	c, l := t.OpenLink()
 	waiter, owner := t.SessionOn(c), t.Session()
 	n := t.Create(owner, dir, "0")
-	w := t.wait(waiter, n)
+	w, undisturbed := t.wait(waiter, n), t.wait(t.Session(), n)
 	t.faultsThenQuiet(l, waiter)
 	if ended(w.done) && driver.Transient(w.err) { // as it may
 		w = t.wait(waiter, n)
@@ -100,16 +100,23 @@ func deletedLongAfterFaults(t *Trial) {
 	l.DropConnections()
 	t.list(owner, dir) // the first call after a quiet time is for U1 and U3
 	t.Delete(owner, n)
+	if !t.within(t.patience(), undisturbed.done) {
+		t.leaveTo("W1", "a wait whose link always worked has not returned")
+	}
 	t.comesToEnd(waiter, w, n)
 }
 
 func changedLongAfterFaults(t *Trial) {
 	w := t.watched()
 	goes := w.create(w.owner, "0")
+	undisturbed := t.observe(t.ctx, t.Open(), dir)
 	t.faultsThenQuiet(w.link, w.owner)
 	t.list(w.owner, dir) // the first call after a quiet time is for U1 and U3
 	w.link.DropConnections()
 	w.delete(w.owner, goes)
+	if t.awaits(undisturbed, t.patience(), w.look) != nil {
+		t.leaveTo("V1", "a watch whose link always worked does not show a change")
+	}
 	w.goesOn("a reset, long after other faults")
 }
 

@@ -50,8 +50,12 @@ func createSabotages() []Sabotage {
 					mu.Lock()
 					if a := flying; a != nil {
 						mu.Unlock()
-						<-a.done // closed below, at the latest when that call's ctx ends
-						return a.n, a.err
+						select { // if both are ready either is right
+						case <-a.done:
+							return a.n, a.err
+						case <-ctx.Done():
+							return driver.Node{}, driver.ContextError(ctx)
+						}
 					}
 					a := &answer{done: make(chan struct{})}
 					flying = a

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
 func endSabotages() []Sabotage {
@@ -24,7 +25,7 @@ func endSabotages() []Sabotage {
 			Doc: "The deadline is what the store grants at the most and not at the least. (Consul deletes after 2 x TTL; it has granted one.)",
 			Apply: eachSession(func(s *session) {
 				delayEnd(s, func() time.Duration {
-					if answers(s, s.TTL()/20) { // then it was the store that ended it
+					if answers(s, lease.Margin(s.TTL())/2) { // then it was the store that ended it
 						return 0
 					}
 					return s.TTL() * 3 / 2
@@ -230,7 +231,7 @@ func endSabotages() []Sabotage {
 			Doc: "Done stays open when the store ends the session. (libkv: two primaries, classicswarm#2654; consul#18271: open after 150 s.)",
 			Apply: eachSession(func(s *session) {
 				delayEnd(s, func() time.Duration {
-					if answers(s, s.TTL()/20) { // then it was not the link
+					if answers(s, lease.Margin(s.TTL())/2) { // then it was not the link
 						return time.Hour
 					}
 					return 0

@@ -77,11 +77,21 @@ func quietSabotages() []Sabotage {
 		},
 		{
 			Name: "denied-after-a-while", Breaks: "L5",
-			Doc: "The token of a connection expires after 30 s, and is renewed for sessions alone.",
+			Doc: "The token of a connection expires 30 s after the last list, and is renewed for sessions alone.",
 			Apply: eachConn(func(c *conn) {
-				opened := time.Now()
+				var mu sync.Mutex
+				last := time.Now()
+				denied := func() bool {
+					mu.Lock()
+					defer mu.Unlock()
+					if time.Since(last) > 30*time.Second {
+						return true
+					}
+					last = time.Now()
+					return false
+				}
 				c.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
-					if time.Since(opened) > 30*time.Second {
+					if denied() {
 						return nil, &driver.Error{Op: "list", Key: dir, Kind: driver.ErrDenied}
 					}
 					return c.Conn.List(ctx, dir)
