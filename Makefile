@@ -6,7 +6,7 @@ FAILED   := $(REPORTS).failed
 FAILURES := ^ *--- FAIL|^FAIL|^ +[a-z_]+\.go:[0-9]+: |^panic:|DATA RACE
 MODULES := . bench internal/storetest internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
-LOCAL   := . ./coord/... ./internal/queue/... ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
+LOCAL   := . ./coord/... ./internal/bynames ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
 STORE_LOCAL := ./register ./trial
 # What runs without the race detector, which takes several times the processor time: suites
 # in real time, whose limits a busy processor breaks, and hundreds of drivers and recipes
@@ -69,15 +69,15 @@ mutants:
 
 ## soak: the fault trials and hammers, again and again
 soak: servers
-	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./internal/queue/...
+	COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m ./drivers/... ./conformance/... ./recipes/... ./coord/queue
 	cd internal/storetest && COORDKIT_SOAK=1 $(GO) test -race -count=3 -timeout=180m .
 
 ## reached: runs random programs over the recipes, and counts the select cases and the
 ## early returns of the waiting line that they reach; within two minutes
 reached:
 	@mkdir -p $(REPORTS)
-	$(GO) test -count=4 -run='^(TestPrograms|TestSoak)$$' -coverpkg=./internal/queue -coverprofile=$(REPORTS)/reached.out ./conformance
-	cd internal/tools && $(GO) run ./reached -profile=$(REPORTS)/reached.out -except=reached/queue.txt ../queue
+	$(GO) test -count=4 -run='^(TestPrograms|TestSoak)$$' -coverpkg=./coord/queue -coverprofile=$(REPORTS)/reached.out ./conformance
+	cd internal/tools && $(GO) run ./reached -profile=$(REPORTS)/reached.out -except=reached/queue.txt ../../coord/queue
 
 ## trials: $(TRIALS) locks go through every fault on every store, and one table tells what
 ## came of it; within an hour on 2 processors

@@ -59,7 +59,7 @@ func TestProgramsPrintTheirSeed(t *testing.T) {
 		if s.Name != "twice-the-ttl" {
 			continue
 		}
-		r := programs(t, s.Apply(memHarness(time.Second)), 7)
+		r := programs(t, s.Apply(memHarness(time.Second)), 6)
 		if r.Status != conformance.Failed || !strings.Contains(r.Detail, "To repeat it: Options{Seed: ") {
 			t.Errorf("%v: %s", r.Status, r.Detail)
 		}

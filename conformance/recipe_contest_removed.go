@@ -62,7 +62,6 @@ func contestRemovedDir(d duel) {
 	entry := d.entries(2)[1]
 	d.removeDir(d.dir())
 	d.ends(held, "the holder in the removed directory", coord.ErrRemoved)
-	_, any := driver.As[driver.AnyWaiter](held.Session().Driver())
 	switch over := d.within(d.patience(), waiter.over); {
 	case !over || waiter.err != nil:
 		d.fails(waiter, coord.ErrRemoved)
@@ -70,11 +69,9 @@ func contestRemovedDir(d duel) {
 		// Its entry was removed before it could look at the line, so it made another,
 		// ahead of which there is nothing.
 		d.release(waiter.hold)
-	case any && b.Caps().Has(driver.CapWaitFirst):
-		d.Fatalf("the waiter in the removed directory was granted token %d, of the entry that was removed", waiter.hold.Token())
 	default:
-		// Who cannot wait for the first of two nodes cannot tell that from a grant, and
-		// is told soon after.
+		// A waiter that is told of the holder's deletion first cannot tell that from a
+		// grant. It is told of its own soon after.
 		d.ends(waiter.hold, fmt.Sprintf("the waiter in the removed directory, with token %d", waiter.hold.Token()), coord.ErrRemoved)
 	}
 	later := d.take(d.other(b))

@@ -169,7 +169,7 @@ func contestPaceRemoved(d duel) {
 	var calls atomic.Int64
 	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
 		switch c.op {
-		case "Create", "CreateList", "CreateNames":
+		case "Create", "CreateList":
 		default:
 			return next(ctx)
 		}

@@ -9,9 +9,6 @@ import (
 // Unwrap makes the optional interfaces reachable that the driver's session has, one
 // behind the other, each through the tap.
 func (s tappedSession) Unwrap() (next any) {
-	if fast, ok := driver.As[driver.FirstTeller](s.Session); ok {
-		next = tappedFirst{s, fast, next}
-	}
 	if fast, ok := driver.As[driver.AnyWaiter](s.Session); ok {
 		next = tappedAny{s, fast, next}
 	}
@@ -22,18 +19,6 @@ func (s tappedSession) Unwrap() (next any) {
 		next = tappedCreateLister{s, fast, next}
 	}
 	return next
-}
-
-type tappedFirst struct {
-	s    tappedSession
-	fast driver.FirstTeller
-	next any
-}
-
-func (f tappedFirst) Unwrap() any { return f.next }
-
-func (f tappedFirst) First(ctx context.Context, n driver.Node) (bool, error) {
-	return through(ctx, f.s.tap, f.s.of("First", n), func(ctx context.Context) (bool, error) { return f.fast.First(ctx, n) })
 }
 
 type tappedAny struct {
@@ -52,12 +37,6 @@ func (f tappedAny) WaitAny(ctx context.Context, nodes []driver.Node) (int, error
 	})
 }
 
-// made is a node with the list of its directory.
-type made struct {
-	node driver.Node
-	line []driver.Node
-}
-
 type tappedNames struct {
 	s    tappedSession
 	fast driver.NameLister
@@ -66,18 +45,16 @@ type tappedNames struct {
 
 func (f tappedNames) Unwrap() any { return f.next }
 
-func (f tappedNames) CreateNames(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	m, err := through(ctx, f.s.tap, f.s.of("CreateNames"), func(ctx context.Context) (m made, err error) {
-		m.node, m.line, err = f.fast.CreateNames(ctx, dir, id, data)
-		return m, err
-	})
-	return m.node, m.line, err
-}
-
 func (f tappedNames) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
 	return through(ctx, f.s.tap, f.s.of("ListNames"), func(ctx context.Context) ([]driver.Node, error) {
 		return f.fast.ListNames(ctx, dir)
 	})
+}
+
+// made is a node with the list of its directory.
+type made struct {
+	node driver.Node
+	line []driver.Node
 }
 
 type tappedCreateLister struct {

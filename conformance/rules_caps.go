@@ -26,7 +26,6 @@ func capsAgree(t *Trial) {
 	_, lister := driver.As[driver.CreateLister](s)
 	_, names := driver.As[driver.NameLister](s)
 	_, waiter := driver.As[driver.AnyWaiter](s)
-	_, first := driver.As[driver.FirstTeller](s)
 	_, watcher := driver.As[driver.Watcher](c)
 	for _, o := range []struct {
 		cap driver.Caps
@@ -36,15 +35,11 @@ func capsAgree(t *Trial) {
 		{driver.CapCreateList, "its sessions implement", lister},
 		{driver.CapListNames, "its sessions implement", names},
 		{driver.CapWaitAny, "its sessions implement", waiter},
-		{driver.CapFirst, "its sessions implement", first},
 		{driver.CapWatch, "the connection implements", watcher},
 	} {
 		if caps.Has(o.cap) != o.has {
 			t.Fatalf("Caps has %v: %v; %s it: %v", o.cap, caps.Has(o.cap), o.who, o.has)
 		}
-	}
-	if how := caps & (driver.CapWaitFirst | driver.CapWaitBoth | driver.CapWaitAhead); how != 0 && !waiter {
-		t.Fatalf("Caps has %v, which says how WaitAny is, and its sessions implement it: false", how)
 	}
 	if again := t.Open().Caps(); again != caps || c.Caps() != caps {
 		t.Fatalf("Caps is %q, later %q, and %q on another connection", caps, c.Caps(), again)

@@ -152,13 +152,6 @@ func (t *Trial) everyKind(s driver.Session) (nodes []driver.Node) {
 		}
 		nodes = append(nodes, n)
 	}
-	if f, ok := driver.As[driver.NameLister](s); ok {
-		n, _, err := f.CreateNames(t.ctx, other, "named", nil)
-		if err != nil {
-			t.Fatalf("CreateNames: %v", err)
-		}
-		nodes = append(nodes, n)
-	}
 	return nodes
 }
 

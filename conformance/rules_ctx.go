@@ -101,19 +101,10 @@ func (t *Trial) methodsOn(c driver.Conn, s driver.Session, stays driver.Node) []
 		}})
 	}
 	if f, ok := driver.As[driver.NameLister](s); ok {
-		ms = append(ms,
-			method{"CreateNames", func(ctx context.Context) error {
-				_, _, err := f.CreateNames(ctx, dir, "named", nil)
-				return err
-			}},
-			method{"ListNames", func(ctx context.Context) error { return holds(f.ListNames(ctx, dir)) }},
-		)
+		ms = append(ms, method{"ListNames", func(ctx context.Context) error { return holds(f.ListNames(ctx, dir)) }})
 	}
 	if f, ok := driver.As[driver.AnyWaiter](s); ok {
 		ms = append(ms, method{"WaitAny", func(ctx context.Context) error { _, err := f.WaitAny(ctx, nodes); return err }})
-	}
-	if f, ok := driver.As[driver.FirstTeller](s); ok {
-		ms = append(ms, method{"First", func(ctx context.Context) error { _, err := f.First(ctx, stays); return err }})
 	}
 	return ms
 }

@@ -75,7 +75,7 @@ var sizes = sync.OnceValue(func() (all [][]byte) {
 // sameData reports whether a node is shown with the data: where lists are by name, it may
 // be shown without.
 func (t *Trial) sameData(shown, data []byte) bool {
-	return bytes.Equal(shown, data) || t.with.noData && len(shown) == 0
+	return bytes.Equal(shown, data) || t.noData.Load() && len(shown) == 0
 }
 
 // someData is what a node gets where the case does not matter what it is: small, so that

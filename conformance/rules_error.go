@@ -72,7 +72,7 @@ func (t *Trial) methodEffects(s driver.Session) map[string]func() error {
 		}
 	}
 	return map[string]func() error{
-		"Create": has("created", ""), "CreateList": has("listed", ""), "CreateNames": has("named", ""), "Update": has("updated", "new"),
+		"Create": has("created", ""), "CreateList": has("listed", ""), "Update": has("updated", "new"),
 		"Delete": t.none(s, dir, "deleted"), "Abandon": t.none(s, dir, "abandoned"),
 	}
 }

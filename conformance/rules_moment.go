@@ -130,7 +130,7 @@ func (t *Trial) momentOf(who string, nodes []driver.Node, length int) error {
 	for i, n := range nodes {
 		id, err := strconv.Atoi(n.ID)
 		number := id * 3 % momentSlots // what number*7 is undone by
-		if data, problem := strconv.Atoi(string(n.Data)); !t.with.noData || len(n.Data) > 0 {
+		if data, problem := strconv.Atoi(string(n.Data)); !t.noData.Load() || len(n.Data) > 0 {
 			gap = gap || problem != nil || data%momentSlots != number
 		}
 		gap = gap || err != nil || i > 0 && number != (last+1)%momentSlots

@@ -153,20 +153,14 @@ func waitsAnyGone(t *Trial) {
 	t.returns(t.waitAny(s, first, gone), 1, "one of two nodes was gone before, and a later node had its name")
 }
 
-// waitsAnyTogether has nodes go in one step: one of them is to be told, and with
-// CapWaitFirst the first in the order given, whatever their order in the line.
+// waitsAnyTogether has nodes go in one step: one of them is to be told, whichever.
 func waitsAnyTogether(t *Trial, end func(owner driver.Session)) {
 	s, owner := t.Session(), t.Session()
 	first, second, third := t.Create(owner, dir, "0"), t.Create(owner, dir, "1"), t.Create(owner, dir, "2")
 	up, down := t.waitAny(s, first, second, third), t.waitAny(s, third, first)
 	end(owner)
-	if t.Open().Caps().Has(driver.CapWaitFirst) {
-		t.returns(up, 0, "three nodes went together")
-		t.returns(down, 0, "two nodes, the later one given first, went together")
-	} else {
-		t.returnsAny(up, 3, "three nodes went together")
-		t.returnsAny(down, 2, "two nodes went together")
-	}
+	t.returnsAny(up, 3, "three nodes went together")
+	t.returnsAny(down, 2, "two nodes went together")
 	for i, n := range []driver.Node{first, second, third} {
 		t.returns(t.waitAny(s, n), 0, fmt.Sprintf("node %d went before", i))
 	}

@@ -40,7 +40,7 @@ func plain(h conformance.Harness) conformance.Harness {
 type plainConn struct{ driver.Conn }
 
 func (c plainConn) Caps() driver.Caps {
-	return c.Conn.Caps() &^ (driver.CapCreateList | driver.CapWaitAny | driver.CapWaitAhead | driver.CapWatch)
+	return c.Conn.Caps() &^ (driver.CapCreateList | driver.CapWaitAny | driver.CapWatch)
 }
 
 func (c plainConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/history"
 	"github.com/coordkit/coordkit/conformance/soak"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/internal/report"
 )
 

@@ -11,9 +11,9 @@ var seen = strings.Fields(`
 	broken-watch-is-nil burst-cut-short calls-for-renewals
 	close-without-bound connection-under-callers-ctx counter-wraps create-returns-late
 	created-in-another-session created-twice data-as-text data-cut data-trimmed deaf-after-a-reset
-	deaf-after-silence deaf-from-a-list deaf-to-close delete-by-prefix deletes-unseen
+	deaf-after-silence deaf-from-a-list delete-by-prefix deletes-unseen
 	directory-remembered dying-sessions-node error-but-created first-attempt-counts
-	first-five-nodes first-of-any first-of-its-session foreign-keys-listed foreign-keys-panic
+	first-five-nodes first-of-any foreign-keys-listed foreign-keys-panic
 	foreign-keys-removed foreign-keys-watched four-bytes-are-gone gone-before-unseen
 	gone-from-a-list index-zero keepalive-under-callers-ctx large-left-out last-in-line
 	late-comers-clock late-comers-token late-delete late-timer late-update-revives
@@ -24,10 +24,10 @@ var seen = strings.Fields(`
 	one-waiter-woken only-deletes-seen orphan-after-lost-reply own-node-alone own-node-not-listed
 	own-writes-alone renewed-for-a-while reset-ends-the-session reset-ends-the-watch
 	second-close-fails second-delete-fails sessions-left siblings-closed silence-is-nil
-	slot-keeps-its-place stale-observer stale-session-list time-out-is-nil token-restarts
+	stale-observer stale-session-list time-out-is-nil token-restarts
 	twice-the-ttl underscore-refused unordered-created-list update-revives update-wakes
 	wait-returns-late waits-for-the-name watch-begins-stale watch-bound-to-a-session
 	watch-by-prefix watch-deaf-after-a-reset watch-deaf-after-silence watch-goes-with-the-directory
 	watch-lists-then-subscribes watch-lost-with-the-session watch-of-ones-own watch-out-of-order
-	watch-without-a-beginning watching-makes-the-directory zombie-waiter
+	watch-without-a-beginning watching-makes-the-directory
 `)

@@ -10,7 +10,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/history"
 	"github.com/coordkit/coordkit/conformance/soak"
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // brokenSteps are recipes with a sound rule, of which another step is broken.
@@ -93,7 +93,7 @@ func (b broken) recipe() soak.Recipe {
 }
 
 func queueOf(c *coord.Client, rule queue.Rule) *queue.Queue {
-	return queue.New(c, "broken", brokenLine, rule, nil)
+	return queue.New(c, "broken", brokenLine, rule)
 }
 
 // taken is a hold as sound recipes give it.
@@ -169,7 +169,7 @@ func drawn(ctx context.Context, c *coord.Client) (soak.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	lot := queue.New(c, "broken", "lot", turns, nil)
+	lot := queue.New(c, "broken", "lot", turns)
 	s := standing(turns, queue.Request{})
 	for {
 		h, err := s.take(ctx, lot.TryAcquire)

@@ -32,6 +32,7 @@ type Trial struct {
 	given      atomic.Int64 // nodes with data of the trial's choice
 	turns      atomic.Int64 // of the ways to wait by WaitAny
 	companions companions
+	noData     atomic.Bool // the case's lists may be without the data of nodes
 
 	mu       sync.Mutex
 	status   Status

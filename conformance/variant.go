@@ -11,7 +11,6 @@ import (
 type variant struct {
 	call    string // the optional call
 	offered func(driver.Session) bool
-	noData  bool // its lists may be without the data of nodes
 
 	// What is nil is done by Create, Session.List and WaitDelete.
 	create func(ctx context.Context, t *Trial, s driver.Session, dir, id string, data []byte) (driver.Node, []driver.Node, error)

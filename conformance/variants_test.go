@@ -19,20 +19,9 @@ func variants() map[string]conformance.Harness {
 	return map[string]conformance.Harness{
 		"fast paths":    memHarness(time.Second),
 		"no fast paths": plain(memHarness(time.Second)),
-		"names":         wrapped(sabotage.Names(memHarness(time.Second)), func(c driver.Conn) driver.Conn { return aheadConn{c} }),
+		"names":         sabotage.Names(memHarness(time.Second)),
 		"weak":          wrapped(memHarness(time.Second), func(c driver.Conn) driver.Conn { return weakConn{c} }),
 	}
-}
-
-// aheadConn is one over which looks take long: waits are for several nodes, and none
-// of them is known to be told first.
-type aheadConn struct{ driver.Conn }
-
-// Unwrap makes the optional interfaces of the connection reachable.
-func (c aheadConn) Unwrap() any { return c.Conn }
-
-func (c aheadConn) Caps() driver.Caps {
-	return c.Conn.Caps()&^(driver.CapWaitFirst|driver.CapWaitBoth|driver.CapFirst) | driver.CapWaitAhead
 }
 
 // weakConn is one that does what the contract allows and the reference driver does not:
@@ -43,7 +32,7 @@ type weakConn struct{ driver.Conn }
 func (c weakConn) Unwrap() any { return c.Conn }
 
 func (c weakConn) Caps() driver.Caps {
-	return c.Conn.Caps() &^ (driver.CapCreateList | driver.CapCheapList | driver.CapFirst)
+	return c.Conn.Caps() &^ (driver.CapCreateList | driver.CapWaitAny)
 }
 
 func (c weakConn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {

@@ -22,8 +22,8 @@ func TestVirtual(t *testing.T) {
 		return func(h conformance.Harness) conformance.Harness { return withCaps(h, caps) }
 	}
 	same := func(h conformance.Harness) conformance.Harness { return h }
-	etcd := as(driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch)
-	zk := as(driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWaitAhead | driver.CapFirst | driver.CapWatch)
+	etcd := as(driver.CapCreateList | driver.CapWaitAny | driver.CapWatch)
+	zk := as(driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWatch)
 	zkNames := func(h conformance.Harness) conformance.Harness { return zk(sabotage.Names(h)) }
 	recipes, programs := conformance.RecipeRules(), drivertest.Random("G2")
 	drivertest.Virtual(t,

@@ -7,54 +7,49 @@ import (
 	"strings"
 )
 
-// CreateLister is an optional interface of a Session: Create and List in one
-// round trip. The list is as of the creation or later and contains the node
-// (F1). Errors and idempotence are those of Create.
+// CreateLister is an optional interface of a Session: Create and List in one call. Leave
+// it out at first. It saves a round trip for each lock.
 //
-// If an operator removes the node before it is listed, the driver makes another
-// one, or returns an error that Is ErrUncertain, and the caller calls again.
+// CreateList returns the node, with its Data, and a list of its directory, as of the
+// creation or later, that contains the node (F1). If the session also is a NameLister, the
+// Data of the nodes in the list may be missing. Errors and idempotence are those of
+// Create. Version may be zero.
+//
+// If an operator removes the node between the creation and the list, CreateList makes
+// another one, or returns an error that Is ErrUncertain, and the caller calls again. Create
+// does the same if it looks at the node after making it.
 type CreateLister interface {
 	CreateList(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
 }
 
-// NameLister is an optional interface of a Session, for stores whose listings
-// hold names, and where the data of each node is one more request: CreateNames
-// and ListNames give what CreateList and List give, but may leave out the Data of
-// nodes (F4). Most recipes look at nothing else while they wait. A key that only
-// looks like a node may be listed until somebody has waited for its deletion:
-// such a wait returns at once.
+// NameLister is an optional interface of a Session, for stores whose listings hold names,
+// and where the data of each node is one more request. Leave it out at first. It saves a
+// request for each node in a line, as most recipes look at names and order only.
+//
+// ListNames returns what List returns, but may leave out the Data of nodes (F4); Version
+// may be zero. A key that only looks like a node may be listed until a session has waited
+// for its deletion: such a wait returns at once.
 type NameLister interface {
-	CreateNames(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
 	ListNames(ctx context.Context, dir string) ([]Node, error)
 }
 
-// AnyWaiter is an optional interface of a Session: it waits, as WaitDelete
-// does for one node, until any of several nodes of one directory is gone, and
-// returns the index of one that is (F2). It makes waiting for many nodes cost one
-// goroutine. To wait for no nodes is an error that Is ErrInvalid.
+// AnyWaiter is an optional interface of a Session: it waits, as WaitDelete does for one
+// node, until any of several nodes of one directory is gone, and returns the index of one
+// that is (F2). Leave it out at first. It makes waiting for several nodes cost one
+// goroutine and, where the store can, one watch request; and an entry that is not next in
+// line learns that it is next before its turn, which saves a round trip for each contended
+// lock.
 //
-// With CapWaitFirst it is, of those that were deleted together, as by removing
-// the directory, the first: then whoever waits for its own node and another's,
-// its own first, is not misled when somebody empties the directory. Where a
-// store tells of each node in a message of its own, to be certain of that takes
-// a request after the last, and it is better to be misled for a moment.
+// Of several nodes that are deleted together WaitAny may return any. An empty slice is an
+// error that Is ErrInvalid. The caller may change the slice when the call has returned.
 type AnyWaiter interface {
 	WaitAny(ctx context.Context, nodes []Node) (int, error)
 }
 
-// FirstTeller is an optional interface of a Session, for stores where the list of
-// a long line costs much more than a look at its beginning.
-type FirstTeller interface {
-	// First reports whether n is there and no node of its directory is ahead of
-	// it (F5): what is ahead of a node can only become less, so that stays so until
-	// n is gone. It is not behind what the session was told before: by calls that
-	// were acknowledged, and by waits. False may also mean that it is not certain,
-	// for a moment or because of what else is there; a list tells.
-	First(ctx context.Context, n Node) (bool, error)
-}
-
-// Watcher is an optional interface of a Conn: it shows a directory as it
-// changes, for observers that have no session.
+// Watcher is an optional interface of a Conn: it shows a directory as it changes, for
+// observers that have no session. Leave it out at first: without it coord lists a
+// directory that is watched every second. It is worth these requests, and a change shows
+// at once.
 type Watcher interface {
 	// Watch yields the nodes of dir as Conn.List would return them, at once
 	// and again after every change: a node was created, updated or is gone,
@@ -83,21 +78,6 @@ const (
 	CapWaitAny
 	// CapListNames: sessions implement NameLister.
 	CapListNames
-	// CapCheapList: a List costs next to nothing, however many nodes there are.
-	CapCheapList
-	// CapWaitFirst: of nodes deleted together WaitAny returns the first.
-	CapWaitFirst
-	// CapWaitBoth: WaitAny for one's own node and another's costs the store no more
-	// than WaitDelete for the other's.
-	CapWaitBoth
-	// CapWaitAhead: a look at the line on the way from a release to the next grant
-	// takes long, because it is answered after what others have just begun to write.
-	// So in a line that moves fast it pays to wait, by one WaitAny, for the one ahead
-	// and for the one ahead of that, and to look at the line as soon as the latter is
-	// gone.
-	CapWaitAhead
-	// CapFirst: sessions implement FirstTeller.
-	CapFirst
 	// CapWatch: the connection implements Watcher.
 	CapWatch
 	// CapShared: other processes see the same store. A program that must not
@@ -114,11 +94,6 @@ var capNames = []struct {
 	{CapCreateList, "create-list"},
 	{CapWaitAny, "wait-any"},
 	{CapListNames, "list-names"},
-	{CapCheapList, "cheap-list"},
-	{CapWaitFirst, "wait-first"},
-	{CapWaitBoth, "wait-both"},
-	{CapWaitAhead, "wait-ahead"},
-	{CapFirst, "first"},
 	{CapWatch, "watch"},
 	{CapShared, "shared"},
 	{CapDurable, "durable"},

@@ -52,10 +52,9 @@
 //	E2  ErrUnavailable is returned only when the call surely had no effect, and no error Is both that and ErrUncertain.
 //	E3  An attempt that the store does not answer is given up within the TTL, with ErrUncertain or ErrUnavailable, although its ctx lives.
 //	E4  However the store fails, no call, wait, watch or session makes more than 100 attempts a second.
-//	F1  CreateList gives what Create followed by List gives.
+//	F1  CreateList gives what Create followed by List gives; of a session with ListNames, the list may lack data.
 //	F2  WaitAny returns when any of the nodes is gone, and only then.
-//	F4  CreateNames and ListNames give what CreateList and List give, with or without the data.
-//	F5  First is true only of a node that is there with none ahead of it, and soon of each that is.
+//	F4  ListNames gives what List gives, with or without the data.
 //	V1  Watch shows the directory as it is at once, and again after every change.
 //	V2  Watch never shows an older state after a newer one.
 //	V3  A watch survives a broken connection, a lost server and compacted history.

@@ -43,8 +43,6 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 		n.Version = found[len(found)-1].ModifyIndex
 		if session == s.id {
 			s.ledger.wrote(n)
-		} else {
-			s.glance.drop()
 		}
 		return nil
 	})
@@ -94,8 +92,6 @@ func (s *session) deleteSame(ctx context.Context, o op, n driver.Node) error {
 func (s *session) dropped(n driver.Node) {
 	if n.Session == s.id {
 		s.ledger.dropped(n.Dir, n.ID, n.Token)
-	} else {
-		s.glance.drop()
 	}
 }
 

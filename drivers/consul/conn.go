@@ -121,7 +121,7 @@ func newConn(all []access, namespace string, tenant tenant, log *zap.Logger, t t
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapFirst | driver.CapWatch | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
 // List implements driver.Conn. The read is linearizable, hence L5: by default

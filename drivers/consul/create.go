@@ -44,7 +44,6 @@ func (s *session) create(ctx context.Context, dir, id string, data []byte, list 
 	s.ledger.wrote(n)
 	if list {
 		s.ledger.joined(n, all)
-		s.ledger.listed(dir, all)
 	}
 	return n, all, nil
 }

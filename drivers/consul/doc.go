@@ -60,9 +60,7 @@
 //	open a session                     1
 //	close a session                    2
 //	wait                               1 for each 7 s, shared
-//	wait for any of several nodes      likewise, and 1 read in the end, which serves the
-//	                                   list that often follows; none for one's own
-//	                                   node and the only one ahead of it
+//	wait for any of several nodes      likewise
 //	watch a directory                  2, or 3 where it is watched already, then 1 for
 //	                                   each change or 7 s, shared
 //	keep a session                     1 every third of the TTL, which writes nothing

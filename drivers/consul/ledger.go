@@ -17,7 +17,6 @@ type ledger struct {
 	mu     sync.Mutex
 	live   map[string]map[string]entry // by directory and id
 	newest uint64                      // the greatest token that was acknowledged
-	lines  map[string][]standing       // of directories with several of the nodes, see First
 }
 
 // entry is a node that was acknowledged to exist.
@@ -81,7 +80,6 @@ func (l *ledger) dropped(dir, id string, token uint64) {
 	delete(l.live[dir], id)
 	if len(l.live[dir]) == 0 {
 		delete(l.live, dir)
-		delete(l.lines, dir)
 	}
 }
 

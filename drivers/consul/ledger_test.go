@@ -1,7 +1,6 @@
 package consul
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -57,38 +56,4 @@ func TestLedger(t *testing.T) {
 	l.dropped("d", "0", 10)
 	l.dropped("d", "1", 20)
 	check("nothing is left", l.page("d").empty() && len(l.live) == 0, true)
-}
-
-// Few nodes of a long line are asked for one by one, and no more than a transaction
-// takes.
-func TestLedgerAhead(t *testing.T) {
-	const length = 2 * longLine * mostAsked
-	var l ledger
-	line := make([]driver.Node, length)
-	for i := range line {
-		line[i] = waitedFor(fmt.Sprint(i), uint64(i+1))
-	}
-	l.wrote(line[0])
-	l.wrote(line[1])
-	l.listed("d", line)
-	for _, i := range []int{0, 1, mostAsked, mostAsked + 1, length - 1} {
-		ahead, few := l.ahead(line[i])
-		if want := i <= mostAsked; few != want || few && len(ahead) != i {
-			t.Errorf("%d ahead: few is %v, of %d; want %v", i, few, len(ahead), want)
-		}
-	}
-	l.passed(line[mostAsked])
-	if ahead, few := l.ahead(line[mostAsked+1]); !few || len(ahead) != 1 {
-		t.Errorf("behind the first: few is %v, of %d; want the one", few, len(ahead))
-	}
-	if _, few := l.ahead(line[0]); few {
-		t.Error("what has passed is still in the line")
-	}
-	l.listed("d", line[:longLine*2])
-	if _, few := l.ahead(line[2]); !few {
-		t.Error("two of eight are not few")
-	}
-	if _, few := l.ahead(line[3]); few {
-		t.Error("three of eight are few")
-	}
 }

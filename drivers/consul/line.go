@@ -41,7 +41,6 @@ type wait struct {
 
 type outcome struct {
 	index int
-	first bool // the nodes before that one were seen to be there without it
 	ours  bool // this process has deleted it
 	err   error
 }
@@ -252,22 +251,15 @@ func (l *line) seeAll(kvs map[string]*api.KVPair, a answer) (doubt bool) {
 	return doubt
 }
 
-// see takes all keys of the directory. What goes at one time is seen at one time
-// here, so a wait is told of the first of its nodes, if those before it are seen to be
-// there. That they are not known to be gone is not enough: a prefix that is deleted by
-// a shorter one leaves no tombstone of its own, so the answer may be of an index before
-// they came.
+// see takes all keys of the directory. It reports whether a consistent answer is needed.
 func (w *wait) see(kvs map[string]*api.KVPair, a answer) (doubt bool) {
-	shown := true
 	for _, t := range w.targets {
-		kv := kvs[t.key]
-		v := t.judge(kv, a)
+		v := t.judge(kvs[t.key], a)
 		if v == gone {
-			w.tell(outcome{index: t.index, first: shown})
+			w.tell(outcome{index: t.index})
 			break
 		}
 		doubt = doubt || v == unsure && !w.told
-		shown = shown && kv != nil && kv.CreateIndex == t.token
 	}
 	return doubt
 }

@@ -94,8 +94,8 @@ func TestLineSeesNamesakes(t *testing.T) {
 	}
 }
 
-// A list shows what is gone at one time, and the first of it counts.
-func TestLineTellsOfTheFirst(t *testing.T) {
+// A list shows what is gone, and a wait is told of one of these.
+func TestLineTells(t *testing.T) {
 	a, b, c := waitedFor("0", 100), waitedFor("1", 50), waitedFor("2", 40)
 	l, w := lineOf(a, b, c)
 	l.seeAll(map[string]*api.KVPair{c.Key: entryFor(c, 40, 40)}, answer{at: 300, asked: 11})
@@ -105,12 +105,11 @@ func TestLineTellsOfTheFirst(t *testing.T) {
 	l.seeAll(map[string]*api.KVPair{a.Key: entryFor(a, 100, 100), b.Key: entryFor(b, 50, 50)}, answer{at: 300, asked: 11})
 	wantTold(t, "the last is gone", w, 2)
 
-	// An answer of before it came says nothing of the first, and so not that the other
-	// is the first that is gone.
+	// An answer of before it came says nothing of the first.
 	l, w = lineOf(a, b)
 	l.seeAll(nil, answer{at: 60, asked: 11})
-	if o := <-w.result; o.index != 1 || o.first || o.err != nil {
-		t.Errorf("told %+v; want index 1, and not that it is the first", o)
+	if o := <-w.result; o.index != 1 || o.err != nil {
+		t.Errorf("told %+v; want index 1", o)
 	}
 
 	l, w = lineOf(a, b, c)
@@ -168,30 +167,5 @@ func TestLineWatchesOthersFirst(t *testing.T) {
 	}
 	if s := l.next(); s != nil || !l.blind() || l.hasty() {
 		t.Errorf("watches %+v; blind: %v, hasty: %v", s, l.blind(), l.hasty())
-	}
-}
-
-// What a read of several nodes proves about the last of them, and about its own
-// age.
-func TestOnlyLast(t *testing.T) {
-	own, ahead := waitedFor("0", 100), waitedFor("1", 50)
-	tests := []struct {
-		what  string
-		nodes []driver.Node
-		found []*api.KVPair
-		want  bool
-	}{
-		{"the one ahead is gone", []driver.Node{own, ahead}, []*api.KVPair{entryFor(own, 100, 110)}, true},
-		{"its name is used again", []driver.Node{own, ahead}, []*api.KVPair{entryFor(own, 100, 110), entryFor(ahead, 120, 120)}, true},
-		{"both are gone", []driver.Node{own, ahead}, nil, false},
-		{"one's own is another", []driver.Node{own, ahead}, []*api.KVPair{entryFor(own, 130, 130)}, false},
-		{"an old answer, with the one ahead", []driver.Node{own, ahead}, []*api.KVPair{entryFor(own, 100, 100), entryFor(ahead, 50, 50)}, false},
-		{"an answer that may be older than the last", []driver.Node{ahead, own}, []*api.KVPair{entryFor(ahead, 50, 50)}, false},
-		{"an earlier one of the last's name", []driver.Node{ahead, own}, []*api.KVPair{entryFor(ahead, 50, 50), entryFor(own, 40, 40)}, false},
-	}
-	for _, tt := range tests {
-		if got := onlyLast(tt.nodes, tt.found); got != tt.want {
-			t.Errorf("%s: %v; want %v", tt.what, got, tt.want)
-		}
 	}
 }

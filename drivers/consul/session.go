@@ -14,8 +14,8 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
-// session implements driver.Session, driver.CreateLister, driver.AnyWaiter and
-// driver.FirstTeller on a session of Consul.
+// session implements driver.Session, driver.CreateLister and driver.AnyWaiter
+// on a session of Consul.
 type session struct {
 	conn      *conn
 	id        string
@@ -23,7 +23,6 @@ type session struct {
 	lease     *lease.Lease
 	fence     fence
 	ledger    ledger
-	glance    glance
 	destroyed atomic.Bool // the store has confirmed that the session is gone
 
 	ctx    context.Context // ends with the session
@@ -174,12 +173,6 @@ func (s *session) live(call func() error) error {
 // List implements driver.Session.
 func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
 	err = s.live(func() (err error) {
-		var ok bool
-		if nodes, ok = s.glance.take(dir); ok {
-			if page := s.ledger.page(dir); !page.empty() && page.shown(s.id, nodes) {
-				return nil
-			}
-		}
 		nodes, err = s.list(ctx, s.op("list", dir), dir)
 		return err
 	})
@@ -200,7 +193,6 @@ func (s *session) list(ctx context.Context, o op, dir string) ([]driver.Node, er
 			return nil, err
 		}
 		if nodes := c.nodes(dir, kvs); page.shown(s.id, nodes) {
-			s.ledger.listed(dir, nodes)
 			return nodes, nil
 		}
 	}
@@ -210,7 +202,6 @@ func (s *session) list(ctx context.Context, o op, dir string) ([]driver.Node, er
 	}
 	nodes := c.nodes(dir, kvs)
 	s.ledger.missing(dir, page, nodes)
-	s.ledger.listed(dir, nodes)
 	return nodes, nil
 }
 

@@ -29,23 +29,6 @@ func (c *conn) txn(ctx context.Context, o op, ops ...*api.KVTxnOp) ([]*api.KVPai
 	return readAnswer(o, made, err)
 }
 
-// readTxn makes a transaction that only reads. If the token may not read all that was
-// asked for, that is an error, as what is left out would seem to be gone: of those
-// that read, and of no others, Consul's answer tells.
-func (c *conn) readTxn(ctx context.Context, o op, ops ...*api.KVTxnOp) ([]*api.KVPair, error) {
-	var made findings
-	request := c.transact(ops, &made)
-	err := c.do(ctx, o, func(ctx context.Context, a *agent) error {
-		err := request(ctx, a)
-		if err == nil && made.filtered {
-			err = errFiltered
-		}
-		return err
-	})
-	kvs, _, err := readAnswer(o, made, err)
-	return kvs, err
-}
-
 // transact returns the request of a transaction.
 func (c *conn) transact(ops []*api.KVTxnOp, made *findings) func(context.Context, *agent) error {
 	for _, kv := range ops {

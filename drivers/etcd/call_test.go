@@ -65,7 +65,7 @@ func TestRequestsAreSentOnce(t *testing.T) {
 		client := newClient(t, clientv3.Config{Endpoints: []string{server.start(t)}, Logger: zap.NewNop()}, grpc.WithChainUnaryInterceptor(again))
 		c := newConn(client, "test", nil, defaultTiming)
 		o := op{name: "delete", key: "k", write: true, limit: patience, life: c.ctx}
-		_, err := c.delete(within(t), o, []byte("k"))
+		err := c.delete(within(t), o, []byte("k"))
 		wantIs(t, err, driver.ErrUncertain)
 		if !strings.Contains(err.Error(), "cut by the test") {
 			t.Errorf("%v: the error is %v", code, err)
@@ -135,7 +135,7 @@ func TestOwnClientAndOthers(t *testing.T) {
 	ask := func(c *conn) (withLeader bool) {
 		before := server.asLeader.Load()
 		o := op{name: "delete", key: "k", write: true, limit: patience, life: c.ctx}
-		_, err := c.delete(within(t), o, []byte("k"))
+		err := c.delete(within(t), o, []byte("k"))
 		wantIs(t, err, driver.ErrUncertain)
 		must(t, c.Close())
 		return server.asLeader.Load() > before

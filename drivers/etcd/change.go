@@ -22,9 +22,6 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 		n, err = s.update(ctx, n, data)
 		return err
 	})
-	if errors.Is(err, driver.ErrGone) {
-		s.conn.feeds.outdated(s.conn.dir(n.Dir))
-	}
 	if err != nil {
 		return driver.Node{}, err
 	}
@@ -39,9 +36,6 @@ func (s *session) update(ctx context.Context, n driver.Node, data []byte) (drive
 	lease, ok := leaseOf(n.Key)
 	if !ok || !s.conn.dir(n.Dir).contains(n.Key) {
 		return n, invalid(o, "not a node's key in directory %q", n.Dir)
-	}
-	if lease == s.id {
-		s.names.updating(s.conn.dir(n.Dir).node(s.name, n.ID), n)
 	}
 	for {
 		again, err := s.updateOnce(ctx, o, &n, lease, data)
@@ -89,37 +83,25 @@ func (s *session) updateOnce(ctx context.Context, o op, n *driver.Node, lease in
 // Delete implements driver.Session.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	dir := s.conn.dir(n.Dir)
-	return s.live(func() error {
-		revision, err := s.delete(ctx, s.change("delete", n.Key), dir, n)
-		switch {
-		case revision > 0:
-			s.conn.feeds.deleted(dir, n.Key, uint64(revision))
-		case err == nil: // it was gone before, which the watch may not have told yet
-			s.conn.feeds.outdated(dir)
-		}
-		return err
-	})
+	return s.live(func() error { return s.delete(ctx, s.change("delete", n.Key), dir, n) })
 }
 
-// delete returns the revision at which the node was deleted; 0 if it was gone. By
-// itself, and of a node that this session has made, it is no transaction: see names.
-func (s *session) delete(ctx context.Context, o op, dir span, n driver.Node) (revision int64, err error) {
+// delete deletes a node. By itself, and of a node that this session has made, it is no
+// transaction: see names.
+func (s *session) delete(ctx context.Context, o op, dir span, n driver.Node) (err error) {
 	slot, key := dir.node(s.name, n.ID), []byte(n.Key)
 	if s.names.deleting(slot, n) {
 		defer func() { s.names.deleted(slot, n, err) }()
-		alone := func() { revision, err = s.conn.delete(ctx, o, key) }
+		alone := func() { err = s.conn.delete(ctx, o, key) }
 		if s.conn.direct && s.conn.sharing.Alone(alone) {
-			return revision, err
+			return err
 		}
 	} else {
 		defer func() { s.names.doubted(slot, n, err) }()
 	}
-	resp, err := s.txn(ctx, o, dir, nil, &pb.TxnRequest{
+	_, err = s.txn(ctx, o, dir, nil, &pb.TxnRequest{
 		Compare: []*pb.Compare{ifCreated(key, int64(n.Token))},
 		Success: []*pb.RequestOp{remove(key)},
 	})
-	if err != nil || !resp.Succeeded {
-		return 0, err
-	}
-	return resp.Header.Revision, nil
+	return err
 }

@@ -74,7 +74,6 @@ type conn struct {
 	feeds   *feeds
 	sharing *batch.Group[*member]
 	limits  limit.Group
-	told    told
 
 	// direct: the client is the driver's own, and a request that it is given is sent
 	// once. Another may have interceptors that do what they like.
@@ -131,7 +130,7 @@ func (c *conn) over(p *pool) {
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapFirst | driver.CapWatch | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
 // List implements driver.Conn. The read is linearizable, hence L5.

@@ -100,10 +100,10 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 	revision := resp.Header.Revision
 	if list {
 		all = c.nodes(dir, found(resp, len(resp.Responses)-1), revision)
-		c.feeds.listed(within, all, s.name, uint64(revision))
+		c.feeds.listed(within, all, s.name)
 	}
 	if resp.Succeeded {
-		s.names.made(slot, uint64(revision), false)
+		s.names.made(slot, uint64(revision))
 		return driver.Node{
 			Dir:     dir,
 			ID:      id,
@@ -121,7 +121,7 @@ func (s *session) createOnce(ctx context.Context, o op, dir, id string, data []b
 			return n, nil, false, failed(o, nil, fmt.Errorf("key %s is bound to lease %x and not to this session's: "+
 				"somebody else has written it", key, kv.Lease))
 		}
-		if !s.names.made(slot, n.Token, kv.Version > 1) {
+		if !s.names.made(slot, n.Token) {
 			return driver.Node{}, nil, true, nil
 		}
 		return n, all, false, nil

@@ -59,9 +59,6 @@
 //	create, with or without the list   1
 //	update, delete, abandon, list      1
 //	open or close a session            1
-//	whether a node is the first        0 where the directory has a watch, or else 1 to
-//	                                   one member alone, and another one if that is
-//	                                   behind, and once when others have written to it
 //	wait                               0; 1 read if anything at all was written in
 //	                                   the store between the list and the watch's
 //	                                   beginning, but not while the watch is open;

@@ -24,8 +24,6 @@ type feed struct {
 	gone  map[string]uint64
 	told  uint64 // the last revision of which the watch has told what went with it
 
-	line line // as of the last list, for who asks whether a node is the first
-
 	waits   map[string][]*target // by key
 	over    []*wait              // have a node that is gone, and are to be told by tell
 	waiting int                  // number of waits
@@ -72,7 +70,7 @@ func (w *wait) tell(o outcome) {
 }
 
 func newFeed(s, dir span) *feed {
-	return &feed{watch: watch{span: s, deletions: true}, dir: dir, gone: make(map[string]uint64), line: newLine(), waits: make(map[string][]*target)}
+	return &feed{watch: watch{span: s, deletions: true}, dir: dir, gone: make(map[string]uint64), waits: make(map[string][]*target)}
 }
 
 // wanted implements subject: a feed outlives its last wait by linger.
@@ -136,7 +134,6 @@ func (f *feed) drop(key string, match func(*target) bool) {
 func (f *feed) opened(id int64, revision uint64) {
 	f.begin(id)
 	f.since = revision
-	f.line.caughtUp(revision)
 	for _, list := range f.waits {
 		for _, t := range list {
 			t.sure = t.seen >= revision
@@ -163,7 +160,6 @@ func (f *feed) event(e *mvccpb.Event) {
 func (f *feed) note(key string, revision uint64) {
 	f.told = max(f.told, revision)
 	f.gone[key] = max(f.gone[key], revision)
-	f.line.told(key, revision)
 	f.drop(key, func(t *target) bool {
 		if t.token < revision {
 			f.ends(t)
@@ -171,23 +167,6 @@ func (f *feed) note(key string, revision uint64) {
 		}
 		return false
 	})
-}
-
-// deletedHere takes note of a deletion that this process has made. The watch may have
-// told of it before the reply came.
-func (f *feed) deletedHere(key string, revision uint64) {
-	if f.gone[key] < revision {
-		f.line.deleted(key, revision)
-	}
-}
-
-// isFirst reports whether a node is the first of the line, if that is known: the
-// watch has told of all that has gone since the list.
-func (f *feed) isFirst(n driver.Node) (first, known bool) {
-	if !f.open || f.line.at < max(f.since, f.line.least) {
-		return false, false
-	}
-	return f.line.first(n, f.gone)
 }
 
 // ends takes note that the node of a target is gone.

@@ -81,8 +81,8 @@ const (
 	crowdedAs = time.Minute // how long that is remembered
 )
 
-// listed takes note of a list of a directory as it was at a revision.
-func (h *feeds) listed(dir span, nodes []driver.Node, session string, revision uint64) {
+// listed takes note of a list of a directory.
+func (h *feeds) listed(dir span, nodes []driver.Node, session string) {
 	ours := 0
 	for i := range nodes {
 		if nodes[i].Session == session {
@@ -96,40 +96,6 @@ func (h *feeds) listed(dir span, nodes []driver.Node, session string, revision u
 	} else {
 		delete(h.crowds, dir)
 	}
-	if f := h.all[dir]; f != nil {
-		f.line.listed(nodes, revision)
-	}
-}
-
-// deleted takes note that a node was deleted by this process at a revision.
-func (h *feeds) deleted(dir span, key string, revision uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if f := h.all[dir]; f != nil {
-		f.deletedHere(key, revision)
-	}
-}
-
-// outdated takes note that a call has shown what the lists before it do not.
-func (h *feeds) outdated(dir span) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if f := h.all[dir]; f != nil {
-		f.line.outdated(uint64(h.conn.told.revision.Load()))
-	}
-}
-
-// first reports whether a node is the first of its directory, if that is known.
-func (h *feeds) first(dir span, n driver.Node) (first, known bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if f := h.all[spanOf(n.Key)]; f != nil && f.gone[n.Key] > n.Token {
-		return false, true // the directory's watch may tell of it a moment later
-	}
-	if f := h.all[dir]; f != nil {
-		return f.isFirst(n)
-	}
-	return false, false
 }
 
 // crowded reports whether a directory was found crowded. The caller holds the

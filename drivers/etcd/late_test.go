@@ -299,3 +299,30 @@ func TestConcurrentCreatesAndAbandons(t *testing.T) {
 	wg.Wait()
 	f.wantKeys("d", slots)
 }
+
+// A deletion that is a transaction, and comes late, finds the node that it was asked
+// for and none that Create has returned since.
+func TestLateTransactionThatDeletes(t *testing.T) {
+	f := start(t)
+	f.conn.direct = false
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	var late func()
+	f.tap.intercept(func(c call) error {
+		r, ok := c.req.(*pb.TxnRequest)
+		if ok && late == nil && len(r.Success) == 1 && r.Success[0].GetRequestDeleteRange() != nil {
+			late = func() { must(t, c.pass(within(t))) }
+			return status.Error(codes.Unavailable, "the reply is lost")
+		}
+		return c.pass(c.ctx)
+	})
+	wantIs(t, s.Delete(within(t), n), driver.ErrUncertain)
+	again := f.create(s, "d", "0")
+	late()
+	nodes, err := s.List(within(t), "d")
+	must(t, err)
+	if len(nodes) != 1 || !nodes[0].Same(again) {
+		t.Errorf("listed %+v; want %+v", nodes, again)
+	}
+	must(t, s.Delete(within(t), again))
+}

@@ -99,7 +99,6 @@ func (h *feeds) age(now time.Time) {
 
 // handle takes one message. An error ends the stream.
 func (h *feeds) handle(resp *pb.WatchResponse) error {
-	h.conn.told.saw(resp.Header)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := &h.link

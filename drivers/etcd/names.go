@@ -31,7 +31,6 @@ type names struct {
 type name struct {
 	generation int
 	token      uint64 // of the node of this generation; 0: there is none, or it is not known
-	written    bool   // that node was updated, or may have been, as far as this session knows
 	deleting   int    // deletions by this key that are under way
 	doubted    uint64 // token of a node whose deletion by its token may come late; 0: none
 	former     string // the key of the generation before, if its node may still be there
@@ -53,7 +52,7 @@ func (t *names) next(first string) (key, former string) {
 	if n.deleting > 0 {
 		n.retire(first)
 	}
-	n.token, n.written = 0, false
+	n.token = 0
 	t.tidy(first, n)
 	return keyOf(first, n.generation), n.former
 }
@@ -62,7 +61,7 @@ func (t *names) next(first string) (key, former string) {
 // create at a time. The former node has gone with it, or before. It reports false if
 // a deletion of that node may still come: then its key is given up, and the Create is to be
 // made again.
-func (t *names) made(first string, token uint64, written bool) bool {
+func (t *names) made(first string, token uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.known[first]
@@ -74,7 +73,7 @@ func (t *names) made(first string, token uint64, written bool) bool {
 		n.retire(first)
 		return false
 	}
-	n.token, n.written, n.former = token, written, ""
+	n.token, n.former = token, ""
 	if n.doubted < token {
 		n.doubted = 0 // that node is gone
 	}
@@ -96,7 +95,7 @@ func (t *names) abandoned(first string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := t.known[first]; n != nil {
-		n.token, n.written, n.doubted, n.former = 0, false, 0, ""
+		n.token, n.doubted, n.former = 0, 0, ""
 		t.tidy(first, n)
 	}
 }
@@ -127,7 +126,7 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 	n.deleting--
 	switch {
 	case err == nil:
-		n.token, n.written, n.doubted = 0, false, 0
+		n.token, n.doubted = 0, 0
 	case errors.Is(err, driver.ErrUncertain): // which one that Is ErrDenied may be as well
 		n.retire(first)
 	case errors.Is(err, driver.ErrUnavailable), errors.Is(err, driver.ErrDenied): // it was not done, and will not be
@@ -135,24 +134,6 @@ func (t *names) deleted(first string, node driver.Node, err error) {
 		n.retire(first)
 	}
 	t.tidy(first, n)
-}
-
-// updating takes note that a node is about to be updated, or was.
-func (t *names) updating(first string, node driver.Node) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if n := t.known[first]; n != nil && n.token > 0 && n.token == node.Token {
-		n.written = true
-	}
-}
-
-// untouched reports whether a node is the last that was created in its slot and was
-// not updated since, as far as this session knows.
-func (t *names) untouched(first string, node driver.Node) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.known[first]
-	return n != nil && n.token == node.Token && !n.written && keyOf(first, n.generation) == node.Key
 }
 
 // doubted takes note of what came of a deletion that asked for the node's token. If

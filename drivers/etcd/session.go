@@ -12,8 +12,8 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
-// session implements driver.Session, driver.CreateLister, driver.AnyWaiter and
-// driver.FirstTeller on a lease.
+// session implements driver.Session, driver.CreateLister and driver.AnyWaiter
+// on a lease.
 type session struct {
 	conn     *conn
 	id       int64
@@ -127,9 +127,8 @@ func (s *session) bound(call func() error) error {
 // than L3 asks for.
 func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
 	err = s.live(func() (err error) {
-		var revision int64
-		if nodes, revision, err = s.conn.list(ctx, s.op("list", dir), dir); err == nil {
-			s.conn.feeds.listed(s.conn.dir(dir), nodes, s.ID(), uint64(revision))
+		if nodes, _, err = s.conn.list(ctx, s.op("list", dir), dir); err == nil {
+			s.conn.feeds.listed(s.conn.dir(dir), nodes, s.ID())
 		}
 		return err
 	})

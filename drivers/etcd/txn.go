@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"sync/atomic"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -92,50 +91,17 @@ func (c *conn) read(ctx context.Context, o op, req *pb.RangeRequest) (*pb.RangeR
 	return resp, nil
 }
 
-// readLocal reads what one member has, without a word to the others, unless that is
-// older than what this connection was told before.
-func (c *conn) readLocal(ctx context.Context, o op, req *pb.RangeRequest) (*pb.RangeResponse, error) {
-	told := c.told.revision.Load()
-	req.Serializable = true
-	resp, err := c.read(ctx, o, req)
-	if err == nil && resp.Header.Revision < told {
-		req.Serializable = false
-		if resp, err = c.read(ctx, o, req); err == nil && resp.Header.Revision < told {
-			// A backup was restored. What was told before does not count any more.
-			c.told.revision.CompareAndSwap(told, resp.Header.Revision)
-		}
-	}
-	return resp, err
-}
-
-// told is the newest revision that this connection was told of.
-type told struct{ revision atomic.Int64 }
-
-// saw takes note of what a server says of itself.
-func (t *told) saw(h *pb.ResponseHeader) {
-	for newest := h.GetRevision(); ; {
-		known := t.revision.Load()
-		if newest <= known || t.revision.CompareAndSwap(known, newest) {
-			return
-		}
-	}
-}
-
 // saw takes note of what a server says of itself in an answer.
 func (c *conn) saw(h *pb.ResponseHeader) {
-	c.told.saw(h)
 	c.pool.saw(h)
 }
 
-// delete deletes a key, and returns at which revision; 0 if there was none.
-func (c *conn) delete(ctx context.Context, o op, key []byte) (revision int64, err error) {
+// delete deletes a key, or does nothing if there is none.
+func (c *conn) delete(ctx context.Context, o op, key []byte) error {
 	resp := new(pb.DeleteRangeResponse)
 	if err := c.do(ctx, o, pb.KV_DeleteRange_FullMethodName, &pb.DeleteRangeRequest{Key: key}, resp); err != nil {
-		return 0, err
+		return err
 	}
 	c.saw(resp.Header)
-	if resp.Deleted > 0 {
-		revision = resp.Header.GetRevision()
-	}
-	return revision, nil
+	return nil
 }

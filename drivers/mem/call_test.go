@@ -281,7 +281,7 @@ func TestCapsAgreeWithTheInterfaces(t *testing.T) {
 		_, lists := driver.As[driver.CreateLister](s)
 		_, waits := driver.As[driver.AnyWaiter](s)
 		_, watches := driver.As[driver.Watcher](c)
-		want := driver.CapCreateList | driver.CapCheapList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapFirst | driver.CapWatch
+		want := driver.CapCreateList | driver.CapWaitAny | driver.CapWatch
 		if !lists || !waits || !watches || c.Caps() != want {
 			t.Errorf("CreateLister %v, AnyWaiter %v, Watcher %v, caps %v", lists, waits, watches, c.Caps())
 		}

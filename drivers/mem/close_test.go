@@ -118,7 +118,7 @@ func TestCloseOfTheConnectionDoesNotWaitForTheStore(t *testing.T) {
 	}
 }
 
-// F2, with CapWaitFirst: the nodes of a session go in one step, and of those a
+// F2: the nodes of a session go in one step, and of those a
 // wait for several tells the first.
 func TestNodesOfASessionGoTogether(t *testing.T) {
 	ends := map[string]func(w world, owner driver.Session){

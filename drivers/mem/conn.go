@@ -56,10 +56,9 @@ func (c *Conn) Link() *Link { return c.link }
 func (c *Conn) Store() *Store { return c.store }
 
 // Caps returns what a store within the process can do: all but CapListNames,
-// as its lists hold the data, CapWaitAhead, as it answers at once, CapShared and
-// CapDurable.
+// as its lists hold the data, CapShared and CapDurable.
 func (c *Conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapCheapList | driver.CapWaitAny | driver.CapWaitFirst | driver.CapWaitBoth | driver.CapFirst | driver.CapWatch
+	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch
 }
 
 // OpenSession opens a session, as driver.Conn says. The ttl is granted exactly.

@@ -13,8 +13,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/lease"
 )
 
-// session implements driver.Session, driver.CreateLister, driver.AnyWaiter and
-// driver.FirstTeller.
+// session implements driver.Session, driver.CreateLister and driver.AnyWaiter.
 type session struct {
 	conn   *Conn
 	lessee *lessee // names the session in requests; what it holds is the store's
@@ -129,15 +128,6 @@ func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
 	line, err := ask(ctx, s.conn.link, s.call(OpList, dir),
 		listing{s.lessee, place{s.conn.namespace, dir}}, (*Store).list)
 	return line, s.answer(OpList, dir, err)
-}
-
-func (s *session) First(ctx context.Context, n driver.Node) (bool, error) {
-	if err := s.ready(ctx, OpList, n.Key); err != nil {
-		return false, err
-	}
-	first, err := ask(ctx, s.conn.link, s.call(OpList, n.Key),
-		change{s.lessee, s.exactly(n)}, (*Store).first)
-	return first, s.answer(OpList, n.Key, err)
 }
 
 func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {

@@ -181,17 +181,6 @@ func (st *Store) list(r listing) ([]driver.Node, error) {
 	return d.snapshot(), nil
 }
 
-// first reports whether the very node given is the first of its directory.
-func (st *Store) first(r change) (bool, error) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if r.by.ended {
-		return false, errNoSession
-	}
-	n := st.find(r.node)
-	return n != nil && n.dir.nodes[n.dir.head] == n, nil
-}
-
 // change is a request about the very node given.
 type change struct {
 	by   *lessee

@@ -12,7 +12,7 @@ import (
 func (f *fixture) turn(s *session, dir string) (line []driver.Node, took sent) {
 	f.t.Helper()
 	took = f.tap.during(func() {
-		n, all, err := s.CreateNames(within(f.t), dir, "0", nil)
+		n, all, err := s.CreateList(within(f.t), dir, "0", nil)
 		must(f.t, err)
 		must(f.t, s.Delete(within(f.t), n))
 		line = all
@@ -55,7 +55,7 @@ func TestAlone(t *testing.T) {
 		last = line[0].Seq
 	}
 	// What it knows is what a list shows.
-	n, all, err := s.CreateNames(within(t), "d", "0", nil)
+	n, all, err := s.CreateList(within(t), "d", "0", nil)
 	must(t, err)
 	listed, err := s.ListNames(within(t), "d")
 	must(t, err)
@@ -87,7 +87,7 @@ func TestNotAloneAnyMore(t *testing.T) {
 
 	// Its own other nodes are others, too.
 	f.settleIn(s, "d")
-	first, all, err := s.CreateNames(within(t), "d", "1", nil)
+	first, all, err := s.CreateList(within(t), "d", "1", nil)
 	must(t, err)
 	if len(all) != 1 {
 		t.Errorf("shown %+v", all)
@@ -103,7 +103,7 @@ func TestNotAloneAfterRemoval(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
 	f.settleIn(s, "d")
-	n, _, err := s.CreateNames(within(t), "d", "0", nil)
+	n, _, err := s.CreateList(within(t), "d", "0", nil)
 	must(t, err)
 	must(t, f.admin.Delete(n.Key, -1))
 	must(t, s.Delete(within(t), n))
@@ -148,7 +148,7 @@ func TestAloneInManyDirectories(t *testing.T) {
 	for i, dir := range dirs {
 		calls = append(calls, func() (err error) {
 			var all []driver.Node
-			nodes[i], all, err = s.CreateNames(within(t), dir, "0", nil)
+			nodes[i], all, err = s.CreateList(within(t), dir, "0", nil)
 			if err == nil && (len(all) != 1 || !all[0].Same(nodes[i])) {
 				err = fmt.Errorf("made %+v and was shown %+v", nodes[i], all)
 			}
@@ -180,10 +180,10 @@ func TestNotAloneAfterDoubt(t *testing.T) {
 	s := f.open(long)
 	f.settleIn(s, "d")
 	f.loseReply()
-	n, all, err := s.CreateNames(within(t), "d", "0", nil)
+	n, all, err := s.CreateList(within(t), "d", "0", nil)
 	for err != nil {
 		wantIs(t, err, driver.ErrUncertain)
-		n, all, err = s.CreateNames(within(t), "d", "0", nil)
+		n, all, err = s.CreateList(within(t), "d", "0", nil)
 	}
 	if len(all) != 1 || !all[0].Same(n) {
 		t.Errorf("made %+v and was shown %+v", n, all)

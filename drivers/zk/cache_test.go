@@ -149,7 +149,7 @@ func TestMemoryOfWhatWasDeleted(t *testing.T) {
 	d := f.cache.directory("d")
 	before := len(d.nodes)
 	for range 8 {
-		n, _, err := s.CreateNames(within(t), "d", "0", nil)
+		n, _, err := s.CreateList(within(t), "d", "0", nil)
 		must(t, err)
 		must(t, s.Delete(within(t), n))
 	}

@@ -57,7 +57,7 @@ func newConn(s space, p peers, acl []gozk.ACL, log *zap.Logger) *conn {
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWaitAhead | driver.CapFirst | driver.CapWatch |
+	return driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWatch |
 		driver.CapShared | driver.CapDurable
 }
 

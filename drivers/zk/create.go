@@ -21,20 +21,14 @@ func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driv
 	return n, err
 }
 
-// CreateList implements driver.CreateLister.
-func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.createAny(ctx, dir, id, data, false)
-}
-
-// createAny creates a node and lists its directory, with data or, if byName,
-// without.
-func (s *session) createAny(ctx context.Context, dir, id string, data []byte, byName bool) (n driver.Node, all []driver.Node, err error) {
+// CreateList implements driver.CreateLister. It lists by name, as ListNames does.
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
 	o := s.change("create", dir)
 	err = s.live(func() error {
 		if err := checkData(o, data); err != nil {
 			return err
 		}
-		n, all, err = s.create(ctx, o, slotKey{dir, id}, data, byName)
+		n, all, err = s.create(ctx, o, slotKey{dir, id}, data)
 		return err
 	})
 	if err != nil {
@@ -46,7 +40,7 @@ func (s *session) createAny(ctx context.Context, dir, id string, data []byte, by
 // errUndone is a directory that is being removed again and again.
 var errUndone = errors.New("somebody removes what is created, again and again")
 
-func (s *session) create(ctx context.Context, o op, k slotKey, data []byte, byName bool) (driver.Node, []driver.Node, error) {
+func (s *session) create(ctx context.Context, o op, k slotKey, data []byte) (driver.Node, []driver.Node, error) {
 	for start := time.Now(); time.Since(start) < o.limit; {
 		if doubt := s.slots.get(k).doubt; doubt != nil {
 			base, err := s.settle(ctx, o, k, *doubt)
@@ -65,7 +59,7 @@ func (s *session) create(ctx context.Context, o op, k slotKey, data []byte, byNa
 		m := made{base: s.slots.get(k).base}
 		var err error
 		if m.base == "" {
-			m, err = s.makeNode(ctx, o, k, data, byName)
+			m, err = s.makeNode(ctx, o, k, data)
 			if err != nil {
 				return driver.Node{}, nil, err
 			}
@@ -74,7 +68,7 @@ func (s *session) create(ctx context.Context, o op, k slotKey, data []byte, byNa
 			continue // what it was refused for is mended
 		}
 		// From here on there is a node, whatever goes wrong.
-		n, all, found, err := s.show(ctx, o, k, m, byName)
+		n, all, found, err := s.show(ctx, o, k, m)
 		if err != nil {
 			return driver.Node{}, nil, uncertain(o, err)
 		}
@@ -117,13 +111,13 @@ type made struct {
 // costs no time of its own, unless it is likely that the answer will tell that there
 // is nobody else (see alone). Without an error, there may be no node all the same:
 // then what was in the way is not any more.
-func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte, byName bool) (m made, err error) {
+func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m made, err error) {
 	path, fence := s.conn.dir(k.dir), s.fence.position()
 	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
 	data = bytes.Clone(data) // the caller may use its own again
 	s.conn.cache.directory(k.dir).expect(stem, data)
 	parts := creating(fence, path+"/"+stem+"-", data, s.conn.acl)
-	change := &member{parts: parts, size: len(data), adds: 2, grows: path, lists: !byName || !s.alone.likely(k.dir)}
+	change := &member{parts: parts, size: len(data), adds: 2, grows: path, lists: !s.alone.likely(k.dir)}
 	it := s.link.together(ctx, o, change, func() (it effect) {
 		requests := [][]byte{transaction(parts)}
 		if change.lists {
@@ -235,7 +229,7 @@ func (s *session) mend(ctx context.Context, o op, k slotKey, results []gozk.Mult
 
 // show returns a node of the slot and the list that holds it. It reports false
 // if the node is gone.
-func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool) (n driver.Node, all []driver.Node, found bool, err error) {
+func (s *session) show(ctx context.Context, o op, k slotKey, m made) (n driver.Node, all []driver.Node, found bool, err error) {
 	c := s.conn
 	o.write = false
 	path := c.dir(k.dir)
@@ -280,10 +274,10 @@ func (s *session) show(ctx context.Context, o op, k slotKey, m made, byName bool
 	if m.only {
 		all = []driver.Node{n}
 	} else {
-		all, err = c.line(ctx, s.link, o, k.dir, m.listing, &owned{parsed.stem, r}, byName)
+		all, err = c.line(ctx, s.link, o, k.dir, m.listing, &owned{parsed.stem, r}, true)
 	}
 	if err == errMoved { // a later list is as good
-		if all, err = c.list(ctx, s.link, o, k.dir, byName); err == nil && !slices.ContainsFunc(all, n.Same) {
+		if all, err = c.list(ctx, s.link, o, k.dir, true); err == nil && !slices.ContainsFunc(all, n.Same) {
 			return n, nil, false, nil
 		}
 	}

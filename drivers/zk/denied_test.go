@@ -67,7 +67,7 @@ func TestMadeAndDeniedToRead(t *testing.T) {
 			return err
 		},
 		"CreateNames": func(ctx context.Context, s *session) error {
-			_, _, err := s.CreateNames(ctx, "d", "0", nil)
+			_, _, err := s.CreateList(ctx, "d", "0", nil)
 			return err
 		},
 	} {

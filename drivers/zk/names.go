@@ -6,11 +6,6 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// CreateNames implements driver.NameLister.
-func (s *session) CreateNames(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.createAny(ctx, dir, id, data, true)
-}
-
 // ListNames implements driver.NameLister. It reads names and nothing else. So
 // what somebody else has put there under a node's name is listed as one, until
 // somebody waits for it: the answer to the request for the watch tells whom it

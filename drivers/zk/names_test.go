@@ -24,7 +24,7 @@ func TestNamesCost(t *testing.T) {
 	}
 	var own driver.Node
 	wantSent(t, "joining a line", f.tap.during(func() {
-		n, all, err := s.CreateNames(within(t), "d", "0", []byte("own"))
+		n, all, err := s.CreateList(within(t), "d", "0", []byte("own"))
 		must(t, err)
 		if own = n; len(all) != many+1 || !all[many].Same(n) {
 			t.Errorf("joined %+v", all)
@@ -55,7 +55,7 @@ func TestNamesBeyondTheSequence(t *testing.T) {
 		return path
 	}
 	forged := []string{forge(exhausted), forge(3)}
-	n, all, err := s.CreateNames(within(t), "d", "0", nil)
+	n, all, err := s.CreateList(within(t), "d", "0", nil)
 	must(t, err)
 	if n := sequenceOf(t, n); n != 3 {
 		t.Fatalf("the node has sequence %d; want that of what is forged", n)

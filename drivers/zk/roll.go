@@ -147,13 +147,6 @@ func (r *roll) advance(ls listing) {
 	r.foreign = still
 }
 
-// knowsAsForeign reports whether a name is known to be foreign.
-func (r *roll) knowsAsForeign(base string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.isForeign(base)
-}
-
 // isForeign is for callers that hold the lock.
 func (r *roll) isForeign(base string) bool {
 	_, foreign := r.foreign[base]

@@ -6,8 +6,7 @@ package zk
 // The server tells of nodes that were deleted together one by one, and what it
 // says of the second may come later than what it says of the first. A wait that
 // has heard of the second only is woken all the same: to be sure that nothing
-// else comes would take a request, for every lock that changes hands (see
-// driver.CapWaitFirst).
+// else comes would take a request, for every lock that changes hands.
 func (h *watches) tell() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/drivers/mem"
-	"github.com/coordkit/coordkit/internal/queue"
 )
 
 // Model is what a recipe does in a random schedule, and how it is judged.

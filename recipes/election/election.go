@@ -6,7 +6,7 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // Election is an election by name, shared by everybody who uses the same name in
@@ -32,7 +32,7 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Electio
 		session: o.Session,
 		name:    name,
 		what:    fmt.Sprintf("election %.64q", name),
-		queue:   queue.New(client, "election", name, queue.OneByOne, opts).ByName(),
+		queue:   queue.New(client, "election", name, queue.OneByOne, opts...).ByNames(nil),
 	}
 }
 
@@ -94,7 +94,7 @@ func (e *Election) campaign(ctx context.Context, value []byte,
 
 // eligible says why a campaign cannot begin, or nil.
 func (e *Election) eligible(ctx context.Context, value []byte) error {
-	if err := queue.CheckValue(value); err != nil {
+	if err := checkValue(value); err != nil {
 		return err
 	}
 	if err := driver.ContextError(ctx); err != nil { // as a lost leadership's has

@@ -269,8 +269,9 @@ func TestRoundTrips(t *testing.T) {
 	})
 }
 
-// A crowd of candidates: a change of the leader wakes the next one alone.
-func TestResignWakesNobodyElse(t *testing.T) {
+// A crowd of candidates: a change of the leader wakes the next one, and the one behind
+// it, which lists the line once.
+func TestResignWakesTwo(t *testing.T) {
 	bubbleOver(t, false, func(w *world) {
 		var n recipetest.Counter
 		c := w.counted(&n)
@@ -282,6 +283,6 @@ func TestResignWakesNobodyElse(t *testing.T) {
 		n.Next()
 		w.resign(l)
 		second.Granted()
-		n.Want(t, "a change of the leader, among the others", recipetest.Counts{})
+		n.Want(t, "a change of the leader, among the others", recipetest.Counts{Requests: 1, Wakes: 1})
 	})
 }

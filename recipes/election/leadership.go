@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // Leadership is an office that is held, until Resign or until it is lost. Its
@@ -26,7 +26,7 @@ type Leadership struct {
 // one after the other, the last one to begin stays, however late the request of an
 // earlier one arrives. It costs one request.
 func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
-	if err := queue.CheckValue(value); err != nil {
+	if err := checkValue(value); err != nil {
 		return l.fail("proclaim", err)
 	}
 	if over := l.Err(); over != nil {

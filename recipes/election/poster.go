@@ -2,9 +2,11 @@ package election
 
 import (
 	"bytes"
+	"fmt"
 
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // state says how a candidate stands, for those who see its entry.
@@ -42,4 +44,12 @@ func (p poster) encode() []byte {
 func read(n driver.Node) poster {
 	first, value, _ := bytes.Cut(queue.Value(n), []byte("\n"))
 	return poster{state(first), bytes.Clone(value)} // of a node that others are shown, too
+}
+
+// checkValue returns an error that Is coord.ErrInvalid for a value that is too long.
+func checkValue(value []byte) error {
+	if len(value) > coord.MaxValue {
+		return fmt.Errorf("%w value: it has %d bytes; want at most %d", coord.ErrInvalid, len(value), coord.MaxValue)
+	}
+	return nil
 }

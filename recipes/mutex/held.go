@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // Held is a lock that is held, until Unlock or until it is lost. Its Context

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // Mutex is a lock by name, shared by everybody who uses the same name in the
@@ -17,7 +17,7 @@ type Mutex struct {
 // New returns the lock called name. Any name of 1 to coord.MaxName bytes is
 // valid; what is wrong with one shows in the first call on the lock.
 func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Mutex {
-	return &Mutex{queue.New(client, "mutex", name, queue.OneByOne, opts).ByName()}
+	return &Mutex{queue.New(client, "mutex", name, queue.OneByOne, opts...).ByNames(nil)}
 }
 
 // Lock waits for its turn, first come, first served, and returns the held lock.

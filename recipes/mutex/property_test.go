@@ -16,16 +16,6 @@ func TestRandomSchedules(t *testing.T) {
 	recipetest.RandomSchedules(t, line, func(s *schedule) recipetest.Model[*mutex.Held] { return model{s} })
 }
 
-// The same where it pays to look ahead.
-func TestRandomSchedulesAhead(t *testing.T) {
-	recipetest.RandomSchedules(t, line, func(s *schedule) recipetest.Model[*mutex.Held] {
-		for i := range s.Clients {
-			s.Clients[i] = s.ProcessOver(recipetest.Ahead)
-		}
-		return model{s}
-	})
-}
-
 // schedule is what goes wrong, and model what is done and what should come of it.
 type (
 	schedule = recipetest.Schedule[*mutex.Held]

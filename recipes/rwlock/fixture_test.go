@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue/bynames"
+	"github.com/coordkit/coordkit/internal/bynames"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/rwlock"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // ReadHeld is a lock that is held to read, until Unlock or until it is lost. Its
@@ -58,7 +58,7 @@ func (h *WriteHeld) Unlock(ctx context.Context) error {
 // this hold or as this hold, there is somebody who relies on being alone, and the
 // error Is coord.ErrInvalid.
 func (h *WriteHeld) Downgrade(ctx context.Context) (*ReadHeld, error) {
-	e, read, err := h.entry.Trade(ctx, h.Hold, queue.Request{Kind: downgraded})
+	e, read, err := h.entry.Downgrade(ctx, h.Hold, queue.Request{Kind: downgraded})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/rwlock"
 )
@@ -142,7 +142,7 @@ func (m model) reenter(number int) {
 
 // Excuses: what was to be downgraded was unlocked meanwhile, or is held twice.
 func (m model) Excuses(err error) bool {
-	return errors.Is(err, coord.ErrReleased) || strings.Contains(err.Error(), "only the last hold of it can be traded")
+	return errors.Is(err, coord.ErrReleased) || strings.Contains(err.Error(), "only the last hold of it can be downgraded")
 }
 
 func (m model) Release(ctx context.Context, h *holding) error { return h.Unlock(ctx) }

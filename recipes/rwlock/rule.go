@@ -5,7 +5,7 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // The kinds of entries.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // RWLock is a read-write lock by name, shared by everybody who uses the same
@@ -20,7 +20,7 @@ type RWLock struct {
 // New returns the lock called name. Any name of 1 to coord.MaxName bytes is
 // valid; what is wrong with one shows in the first call on the lock.
 func New(client *coord.Client, name string, opts ...coord.RecipeOption) *RWLock {
-	return &RWLock{queue.New(client, "rwlock", name, inLine, opts).ByNames(namesSuffice), name}
+	return &RWLock{queue.New(client, "rwlock", name, inLine, opts...).ByNames(namesSuffice), name}
 }
 
 // ErrUpgrade is the error of Lock and TryLock under the context of a reader,

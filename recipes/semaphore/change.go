@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // SetLimit changes the limit for everybody, whatever they were given in New, and

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/drivers/mem"
-	"github.com/coordkit/coordkit/internal/queue"
 	"github.com/coordkit/coordkit/internal/recipetest"
 )
 

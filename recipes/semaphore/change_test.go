@@ -8,8 +8,8 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/drivers/mem"
-	"github.com/coordkit/coordkit/internal/queue"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )
 

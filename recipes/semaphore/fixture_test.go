@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue/bynames"
+	"github.com/coordkit/coordkit/internal/bynames"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )

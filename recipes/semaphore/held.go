@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // Held is a number of permits that are held, until Release or until they are

@@ -11,8 +11,8 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
-	"github.com/coordkit/coordkit/internal/queue/bynames"
+	"github.com/coordkit/coordkit/coord/queue"
+	"github.com/coordkit/coordkit/internal/bynames"
 	"github.com/coordkit/coordkit/internal/recipetest"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // Semaphore is a semaphore by name, shared by everybody who uses the same name
@@ -36,7 +36,7 @@ func New(client *coord.Client, name string, permits int, opts ...coord.RecipeOpt
 	}
 	s := &Semaphore{client: client, session: o.Session, name: name, stated: int64(permits), err: checkLimit(permits)}
 	s.seen.Store(s.stated)
-	s.queue = queue.New(client, "semaphore", name, s.inLine, opts).ByNames(namesSuffice)
+	s.queue = queue.New(client, "semaphore", name, s.inLine, opts...).ByNames(namesSuffice)
 	return s
 }
 

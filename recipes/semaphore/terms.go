@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // The kinds of entries.

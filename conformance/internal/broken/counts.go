@@ -9,7 +9,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // count makes a semaphore of a rule, whose limit is what each was given.
@@ -20,7 +20,7 @@ func count(name, breaks, doc string, gate bool, rule func(line []driver.Node, ow
 				return queue.Verdict{Aside: true}
 			}
 			return rule(line, own, limit)
-		}, nil)
+		})
 		describe := func(n driver.Node, c *coord.Contender) { c.Permits = wanted(n) }
 		return subject.Counting{
 			Want: func(n int) subject.Want {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // Recipe is a recipe that is broken; Open makes it, with the parameters of the
@@ -44,7 +44,7 @@ type mistake struct {
 func Mutexes() []Recipe[Mutex] {
 	all := []Recipe[Mutex]{
 		{"short-counter", "M21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)", func(c *coord.Client, name string) subject.Want {
-			return wants(queue.New(c, "mutex", name, shortCounter(8), nil), queue.Request{}, nil)
+			return wants(queue.New(c, "mutex", name, shortCounter(8)), queue.Request{}, nil)
 		}},
 	}
 	for _, m := range mistakes() {

@@ -7,7 +7,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )
 
@@ -17,7 +17,7 @@ type post func(ctx context.Context, limit int) (*coord.Hold, error)
 
 // posting posts in the line of a name.
 func posting(c *coord.Client, name string) post {
-	q := queue.New(c, "semaphore", name, func([]driver.Node, int) queue.Verdict { return queue.Verdict{Aside: true} }, nil)
+	q := queue.New(c, "semaphore", name, func([]driver.Node, int) queue.Verdict { return queue.Verdict{Aside: true} })
 	return func(ctx context.Context, limit int) (*coord.Hold, error) {
 		e, err := q.Acquire(ctx, queue.Request{Kind: "l", Value: fmt.Appendf(nil, "%d@0", limit)})
 		if err != nil {

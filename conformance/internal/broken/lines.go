@@ -8,7 +8,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/recipes/rwlock"
 )
 
@@ -87,13 +87,13 @@ func mode(n driver.Node, c *coord.Contender) {
 // line makes a read-write lock of a rule.
 func line(name, breaks, doc string, rule queue.Rule) Recipe[RWLock] {
 	return Recipe[RWLock]{name, breaks, doc, func(c *coord.Client, name string) subject.ReadWrite {
-		q := queue.New(c, "rwlock", name, rule, nil)
+		q := queue.New(c, "rwlock", name, rule)
 		return subject.ReadWrite{
 			Read:  reentering(q, nil, wants(q, queue.Request{Kind: "r"}, mode)),
 			Write: reentering(q, noUpgrade, wants(q, queue.Request{Kind: "w"}, mode)),
 			Downgrade: func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
 				wrote := h.(held)
-				e, read, err := wrote.entry.Trade(ctx, wrote.Hold, queue.Request{Kind: "d"})
+				e, read, err := wrote.entry.Downgrade(ctx, wrote.Hold, queue.Request{Kind: "d"})
 				if err != nil {
 					return nil, err
 				}

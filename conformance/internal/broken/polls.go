@@ -11,7 +11,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 )
 
 // pollster is a leadership of a line with a wrong rule.
@@ -69,7 +69,7 @@ func polled(name, breaks, doc string, by polling, rule queue.Rule) Recipe[Electi
 		by.proclaim = pollster.write
 	}
 	return Recipe[Election]{name, breaks, doc, func(c *coord.Client, name string) subject.Electing {
-		q := queue.New(c, "election", name, rule, nil)
+		q := queue.New(c, "election", name, rule)
 		e := subject.Election(c, name)
 		campaign := func(join func(context.Context, queue.Request) (*queue.Entry, error)) func(context.Context, []byte) (subject.Leadership, error) {
 			return func(ctx context.Context, value []byte) (subject.Leadership, error) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/queue"
+	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 

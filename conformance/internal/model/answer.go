@@ -18,8 +18,8 @@ const (
 // ownRule is the rule of a call that does not do what it is for.
 func (c *Call) ownRule() string {
 	return map[Op]string{
-		Create: "C1", CreateList: "F1", CreateNames: "F4", Abandon: "C4", List: "L1", ListNames: "F4", ConnList: "L5",
-		WaitDelete: "W1", WaitAny: "F2", First: "F5", Update: "U1", Delete: "U3", Close: "S5", Watch: "V1",
+		Create: "C1", CreateList: "F1", Abandon: "C4", List: "L1", ListNames: "F4", ConnList: "L5",
+		WaitDelete: "W1", WaitAny: "F2", Update: "U1", Delete: "U3", Close: "S5", Watch: "V1",
 		OpenSession: "S3", ConnClose: "N1", Expire: "S4",
 	}[c.Op]
 }
@@ -160,8 +160,6 @@ func (j *judge) success(c *Call) {
 		} else if n == nil && j.sessions[c.Node.Session] == nil {
 			j.breaks(c.ownRule(), c, "it returned %s; no session of that ID was opened", c.Node)
 		}
-	case c.Op == First && c.First:
-		j.first(c)
 	}
 }
 
@@ -215,9 +213,6 @@ func (j *judge) returnedData(c *Call, n *life) bool {
 			}
 		}
 		return false
-	}
-	if c.Op == CreateNames && c.Node.Data.Len == 0 { // it may be left out
-		return true
 	}
 	for at := c.Begin; at <= c.End; at++ {
 		if j.had(n, c.Node.Data, at, true, c.Begin) {

@@ -41,7 +41,7 @@ func (j *judge) tells(c *Call, n *life) string {
 		return c.Name + " said so"
 	case Update:
 		return c.Name + " said ErrGone"
-	case Create, CreateList, CreateNames:
+	case Create, CreateList:
 		return c.Name + " had made another in its slot"
 	}
 	return c.Name + " did not show it any more"
@@ -54,7 +54,7 @@ func removalRule(c *Call) string {
 		return "U2"
 	case Abandon:
 		return "C4"
-	case Create, CreateList, CreateNames:
+	case Create, CreateList:
 		return "C2"
 	}
 	return "U4"

@@ -29,13 +29,11 @@ const (
 	OpenSession  Op = "OpenSession"
 	Create       Op = "Create"
 	CreateList   Op = "CreateList"
-	CreateNames  Op = "CreateNames"
 	Abandon      Op = "Abandon"
 	List         Op = "List"
 	ListNames    Op = "ListNames"
 	WaitDelete   Op = "WaitDelete"
 	WaitAny      Op = "WaitAny"
-	First        Op = "First"
 	Update       Op = "Update"
 	Delete       Op = "Delete"
 	Close        Op = "Close"
@@ -109,7 +107,6 @@ type Call struct {
 	Node   Node   // returned
 	List   []Node // returned
 	Index  int    // returned
-	First  bool   // returned
 	States []State
 
 	Final   bool   // nothing else happens any more

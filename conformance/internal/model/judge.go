@@ -90,7 +90,7 @@ func (j *judge) index() {
 	}
 	for _, c := range j.h.Calls {
 		switch c.Op {
-		case Create, CreateList, CreateNames, Abandon:
+		case Create, CreateList, Abandon:
 			at := slot{c.Session, c.Dir, c.ID}
 			j.slots[at] = append(j.slots[at], c)
 		case RemoveDir:
@@ -131,7 +131,12 @@ func (c *Call) end() Stamp {
 func (c *Call) ok() bool { return c.End != 0 && c.Err == nil }
 
 // creates reports whether the call may make a node.
-func (c *Call) creates() bool { return c.Op == Create || c.Op == CreateList || c.Op == CreateNames }
+// byName reports whether a call may list names alone.
+func (j *judge) byName(c *Call) bool {
+	return c.Op == ListNames || c.Op == CreateList && j.h.Caps.Has(driver.CapListNames)
+}
+
+func (c *Call) creates() bool { return c.Op == Create || c.Op == CreateList }
 
 // void reports whether the call surely had no effect, as its answer says, or as its
 // session was over.
@@ -186,7 +191,7 @@ func (j *judge) see(n Node, c *Call, s sight) {
 	switch {
 	case l == nil && j.sessions[n.Session] == nil:
 		if j.foreign[c.Dir] != nil {
-			if c.Op != ListNames && c.Op != CreateNames {
+			if !j.byName(c) {
 				j.breaks("L2", c, "it shows %s; no session of that ID was opened, and %s put foreign keys into the directory", n, j.foreign[c.Dir].Name)
 			}
 		} else {

@@ -178,11 +178,6 @@ func TestJudge(t *testing.T) {
 			b.delete(n, nil)
 			b.update(n, "new", nil)
 		}},
-		{"first behind another", "F5", func(b *build, a, z *model.Session) {
-			b.create(a, "0", "", nil)
-			n := b.create(z, "0", "", nil)
-			b.call(&model.Call{Op: model.First, Session: z, Nodes: []model.Node{n}, First: true})
-		}},
 		{"CreateList without its own", "F1", func(b *build, a, _ *model.Session) {
 			b.call(&model.Call{Op: model.CreateList, Session: a, ID: "0", Node: b.node(a, "0", "")})
 		}},

@@ -31,9 +31,8 @@ func (j *judge) views() {
 			v.lo, v.rule = j.behind(c), "L3"
 		case ListNames:
 			v.lo, v.rule = j.behind(c), "F4"
-		case CreateList, CreateNames:
-			v.rule = map[Op]string{CreateList: "F1", CreateNames: "F4"}[c.Op]
-			v.lo = j.behind(c)
+		case CreateList:
+			v.lo, v.rule = j.behind(c), "F1"
 			if v.made = j.lives[c.Node.ident()]; v.made != nil {
 				v.lo = max(v.lo, v.made.bornFrom)
 			}
@@ -221,7 +220,7 @@ func (j *judge) wrong(v *view, n *life, at Stamp) flaw {
 		return dead
 	case at < n.bornFrom:
 		return unborn
-	case v.dataless(m):
+	case j.dataless(v, m):
 		return right
 	case !j.had(n, m.Data, at, own, v.call.Begin):
 		return outworn
@@ -230,9 +229,7 @@ func (j *judge) wrong(v *view, n *life, at Stamp) flaw {
 }
 
 // dataless reports whether the data of a node may have been left out.
-func (v *view) dataless(n Node) bool {
-	return (v.call.Op == ListNames || v.call.Op == CreateNames) && n.Data.Len == 0
-}
+func (j *judge) dataless(v *view, n Node) bool { return j.byName(v.call) && n.Data.Len == 0 }
 
 // proved reports whether the view itself proves that the node had been made: it
 // shows, or its session knows of, one that was made later.
@@ -283,7 +280,7 @@ func (j *judge) teach(v *view, of []*life) {
 		if !shown && (n.bornBy < v.lo || j.proved(v, n)) {
 			n.isGone(v.hi, v.call, false)
 		}
-		if v.dataless(m) {
+		if j.dataless(v, m) {
 			continue
 		}
 		if w := n.writers(m.Data); shown && len(w) == 1 && (w[0].seen == 0 || w[0].seen > v.hi) {

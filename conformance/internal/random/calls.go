@@ -41,10 +41,8 @@ func (g *generator) call() {
 		s.Op, s.Session = model.ConnList, -1
 		s.Conn = g.rng.IntN(len(g.conns))
 		g.lists = append(g.lists, g.add(s))
-	case n < 88:
-		g.wait(s)
 	case n < 94:
-		g.first(s)
+		g.wait(s)
 	case n < 98:
 		s.Session, s.Conn = -1, g.rng.IntN(len(g.conns))
 		g.watch(s)
@@ -94,11 +92,8 @@ func (g *generator) create(s Step) {
 	if f := g.focus; f != nil && f.session == s.Session && g.chance(0.6) {
 		s.Dir, s.Slot = f.dir, f.slot
 	}
-	switch n := g.rng.IntN(10); {
-	case n < 4:
+	if g.chance(0.5) {
 		s.Op = model.CreateList
-	case n < 5:
-		s.Op = model.CreateNames
 	}
 	id := g.add(s)
 	g.focus = &genNode{step: id, session: s.Session, dir: s.Dir, slot: s.Slot}
@@ -199,17 +194,6 @@ func (g *generator) wait(s Step) {
 	default:
 		s.Within = g.st.TTL/64 + time.Duration(g.rng.Int64N(int64(g.st.TTL/16)))
 	}
-	g.add(s)
-}
-
-func (g *generator) first(s Step) {
-	n := g.choose(func(*genNode) bool { return true })
-	if n == nil {
-		g.create(s)
-		return
-	}
-	s.Op, s.Of, s.Dir = model.First, []int{n.step}, n.dir
-	g.asListed(&s)
 	g.add(s)
 }
 

@@ -87,7 +87,7 @@ var errElsewhere = &driver.Error{Op: "keepalive", Key: "another session", Kind: 
 // and returns what lets the next one.
 func (r *run) occupy(s Step) (leave func()) {
 	switch s.Op {
-	case model.Create, model.CreateList, model.CreateNames, model.Abandon:
+	case model.Create, model.CreateList, model.Abandon:
 	default:
 		return func() {}
 	}

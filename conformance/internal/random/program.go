@@ -121,7 +121,7 @@ func (p Program) text(s Step) string {
 func (p Program) args(s Step) (args []string) {
 	dir := fmt.Sprintf("%q", "q"+p.Dirs[s.Dir])
 	switch s.Op {
-	case model.Create, model.CreateList, model.CreateNames:
+	case model.Create, model.CreateList:
 		return []string{dir, fmt.Sprintf("%q", s.Slot), s.Data.String()}
 	case model.Abandon:
 		return []string{dir, fmt.Sprintf("%q", s.Slot)}

@@ -19,7 +19,6 @@ type answer struct {
 	node  driver.Node
 	list  []driver.Node
 	index int
-	first bool
 }
 
 // kept is what a driver returned, which nobody may change, and what it was then.
@@ -92,7 +91,7 @@ func (r *run) end(c *model.Call, ctx context.Context, got answer, err error) {
 	if err != nil {
 		return
 	}
-	c.Index, c.First = got.index, got.first
+	c.Index = got.index
 	c.Node, c.List = model.NodeOf(got.node), nodesOf(got.list)
 	r.keep(c, got.list)
 	if got.node.Key != "" {

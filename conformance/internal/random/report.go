@@ -111,14 +111,12 @@ func (r *report) answer(c *model.Call) string {
 	switch c.Op {
 	case model.Create, model.Update:
 		return r.short(c.Node) + took
-	case model.CreateList, model.CreateNames:
+	case model.CreateList:
 		return r.short(c.Node) + ", " + r.short(c.List...) + took
 	case model.List, model.ListNames, model.ConnList:
 		return r.short(c.List...) + took
 	case model.WaitAny:
 		return fmt.Sprint(c.Index, took)
-	case model.First:
-		return fmt.Sprint(c.First, took)
 	}
 	return "nil" + took
 }

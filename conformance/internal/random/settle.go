@@ -150,7 +150,7 @@ func (r *run) ofEnded(c *model.Call) string {
 	return ""
 }
 
-// looks has every session that lives look at every directory, and at who is first.
+// looks has every session that lives look at every directory.
 func (r *run) looks(final []*model.Call) {
 	for i := range maxSessions {
 		r.mu.Lock()
@@ -159,13 +159,12 @@ func (r *run) looks(final []*model.Call) {
 		if s == nil || over(s) {
 			continue
 		}
-		for dir, c := range final {
+		for dir := range final {
 			step := Step{Conn: s.record.Conn, Session: i, Dir: dir}
 			for _, op := range []model.Op{model.List, model.ListNames} {
 				step.Op = op
 				r.do(step)
 			}
-			r.isFirst(step, c)
 		}
 	}
 	for dir := range final {
@@ -174,34 +173,6 @@ func (r *run) looks(final []*model.Call) {
 			c.Final = true
 		}
 	}
-}
-
-// isFirst wants the first node of a directory to be told to be that, soon (F5).
-func (r *run) isFirst(step Step, c *model.Call) {
-	if c.Err != nil || len(c.List) == 0 || slices.ContainsFunc(r.calls(), func(c *model.Call) bool { return c.Op == model.PlantForeign }) {
-		return
-	}
-	for id, n := range r.returned() {
-		if model.NodeOf(n).Key != c.List[0].Key || n.Token != c.List[0].Token {
-			continue
-		}
-		step.Op, step.Of = model.First, []int{id}
-		var told *model.Call
-		if !r.until(r.st.TTL/4, func() bool { told = r.do(step); return told == nil || told.Err != nil || told.First }) {
-			told.Missing = fmt.Sprintf("it is not true of %s, which is there with none ahead of it", r.h.Show(c.List[0]))
-		}
-		return
-	}
-}
-
-func (r *run) returned() map[int]driver.Node {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	nodes := make(map[int]driver.Node, len(r.nodes))
-	for id, n := range r.nodes {
-		nodes[id] = n
-	}
-	return nodes
 }
 
 // closeAll closes the sessions that are still open, whose nodes are gone then (S5); those

@@ -128,7 +128,7 @@ func (s Step) simpler() (all []Step) {
 	if s.Within != 0 && s.Op != model.Close {
 		add(func(o *Step) { o.Within = 0 })
 	}
-	if s.Op == model.CreateList || s.Op == model.CreateNames {
+	if s.Op == model.CreateList {
 		add(func(o *Step) { o.Op = model.Create })
 	}
 	for i := range s.Of {

@@ -55,7 +55,7 @@ func (r *run) prepare(s Step) (made, func(*model.Call)) {
 		return nil, nil
 	}
 	switch s.Op {
-	case model.Create, model.CreateList, model.CreateNames, model.Abandon:
+	case model.Create, model.CreateList, model.Abandon:
 		return r.prepareSlot(s, session, dir)
 	case model.List:
 		return listing(session.List, dir)
@@ -93,10 +93,6 @@ func (r *run) prepareSlot(s Step, session *session, dir string) (made, func(*mod
 	if f, ok := driver.As[driver.CreateLister](session.Session); ok && s.Op == model.CreateList {
 		create = func(ctx context.Context, data []byte) (driver.Node, []driver.Node, error) {
 			return f.CreateList(ctx, dir, s.Slot, data)
-		}
-	} else if f, ok := driver.As[driver.NameLister](session.Session); ok && s.Op == model.CreateNames {
-		create = func(ctx context.Context, data []byte) (driver.Node, []driver.Node, error) {
-			return f.CreateNames(ctx, dir, s.Slot, data)
 		}
 	} else if s.Op != model.Create {
 		return nil, nil
@@ -137,13 +133,6 @@ func (r *run) prepareNodes(s Step, session *session) (made, func(*model.Call)) {
 				i, err := f.WaitAny(ctx, given)
 				clear(given)
 				return answer{index: i}, err
-			}, fill
-		}
-	case model.First:
-		if f, ok := driver.As[driver.FirstTeller](session.Session); ok {
-			return func(ctx context.Context) (answer, error) {
-				first, err := f.First(ctx, n)
-				return answer{first: first}, err
 			}, fill
 		}
 	case model.Update:

@@ -167,11 +167,11 @@ func (g *generator) givenUp() {
 // about makes a call about a slot, or about the node that was last made there.
 func (g *generator) about(n *genNode, s Step, op model.Op) model.Op {
 	if op == "" {
-		op = pick(g, []model.Op{model.Create, model.Create, model.CreateList, model.CreateNames, model.Update, model.Update, model.Delete, model.Delete, model.Abandon})
+		op = pick(g, []model.Op{model.Create, model.Create, model.CreateList, model.CreateList, model.Update, model.Update, model.Delete, model.Delete, model.Abandon})
 	}
 	s.Op, s.Dir, s.Slot = op, n.dir, n.slot
 	switch op {
-	case model.Create, model.CreateList, model.CreateNames:
+	case model.Create, model.CreateList:
 		s.Data = g.data()
 		made := &genNode{step: g.add(s), session: s.Session, dir: s.Dir, slot: s.Slot}
 		g.nodes, g.focus = append(g.nodes, made), made

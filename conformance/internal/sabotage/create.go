@@ -3,7 +3,6 @@ package sabotage
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,15 +22,6 @@ func createSabotages() []Sabotage {
 						_, _ = s.Session.Create(ctx, dir, id+"x", data)
 					}
 					return n, err
-				}
-				s.first = func(ctx context.Context, n driver.Node) (bool, error) {
-					line, err := s.Session.List(ctx, n.Dir)
-					for _, m := range line {
-						if !strings.HasSuffix(m.ID, "x") { // of those that it knows
-							return m.Same(n), err
-						}
-					}
-					return false, err
 				}
 			}),
 		},

@@ -70,10 +70,6 @@ func (s *session) endCalls() {
 		defer ended(&err)
 		return s.Session.List(ctx, dir)
 	}
-	s.first = func(ctx context.Context, n driver.Node) (first bool, err error) {
-		defer ended(&err)
-		return optional[driver.FirstTeller](s.Session).First(ctx, n)
-	}
 	s.update = func(ctx context.Context, n driver.Node, data []byte) (m driver.Node, err error) {
 		defer ended(&err)
 		return s.Session.Update(ctx, n, data)

@@ -91,28 +91,6 @@ func waitAnySabotages() []Sabotage {
 			}),
 		},
 		{
-			Name: "last-of-those-together", Breaks: "F2",
-			Doc: "WaitAny tells the last of the nodes that were removed in one step.",
-			Apply: eachSession(func(s *session) {
-				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
-					i, err := optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes)
-					if err != nil {
-						return i, err
-					}
-					there, err := s.Session.List(ctx, nodes[0].Dir)
-					if err != nil {
-						return i, nil
-					}
-					for j, n := range nodes {
-						if !slices.ContainsFunc(there, n.Same) {
-							i = j
-						}
-					}
-					return i, nil
-				}
-			}),
-		},
-		{
 			Name: "waits-for-nobody", Breaks: "F2",
 			Doc: "WaitAny of no nodes waits until it is given up.",
 			Apply: eachSession(func(s *session) {

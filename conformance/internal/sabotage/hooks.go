@@ -83,7 +83,6 @@ type session struct {
 	list       func(ctx context.Context, dir string) ([]driver.Node, error)
 	wait       func(ctx context.Context, n driver.Node) error
 	waitAny    func(ctx context.Context, nodes []driver.Node) (int, error)
-	first      func(ctx context.Context, n driver.Node) (bool, error)
 	update     func(ctx context.Context, n driver.Node, data []byte) (driver.Node, error)
 	remove     func(ctx context.Context, n driver.Node) error
 	close      func(ctx context.Context) error

@@ -12,15 +12,15 @@ import (
 // names is a session that lists by name, which the reference driver's do not.
 type names struct {
 	driver.Session
-	createNames func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error)
-	listNames   func(ctx context.Context, dir string) ([]driver.Node, error)
+	createList func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error)
+	listNames  func(ctx context.Context, dir string) ([]driver.Node, error)
 }
 
 func (s names) Unwrap() any { return s.Session }
 
-// CreateNames implements driver.NameLister.
-func (s names) CreateNames(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.createNames(ctx, dir, id, data)
+// CreateList implements driver.CreateLister.
+func (s names) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	return s.createList(ctx, dir, id, data)
 }
 
 // ListNames implements driver.NameLister.
@@ -40,7 +40,7 @@ func withoutData(nodes []driver.Node) []driver.Node {
 	return nodes
 }
 
-// withNames is Names with what was listed changed.
+// withNames is Names with what ListNames lists changed.
 func withNames(change func([]driver.Node) []driver.Node) func(conformance.Harness) conformance.Harness {
 	return func(h conformance.Harness) conformance.Harness {
 		return eachNames(h, func(s *session) names { return s.withNames(change) })
@@ -66,7 +66,7 @@ func (s *session) withNames(change func([]driver.Node) []driver.Node) names {
 	return names{s.offered(),
 		func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
 			n, nodes, err := s.soundCreateList(ctx, dir, id, data)
-			return n, change(nodes), err
+			return n, withoutData(nodes), err
 		},
 		func(ctx context.Context, dir string) ([]driver.Node, error) {
 			nodes, err := s.List(ctx, dir)
@@ -83,23 +83,6 @@ func namesSabotages() []Sabotage {
 			Apply: withNames(func(nodes []driver.Node) []driver.Node {
 				return slices.Clone(nodes[:max(0, len(nodes)-1)])
 			}),
-		},
-		{
-			Name: "names-doubted-apart", Breaks: "F4",
-			Doc: "CreateNames does not find the node of a Create whose reply was lost, and makes another.",
-			Apply: func(h conformance.Harness) conformance.Harness {
-				return eachNames(h, func(s *session) names {
-					named := s.withNames(withoutData)
-					lost := doubtsOfCreate(s)
-					create := named.createNames
-					named.createNames = func(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-						n, nodes, err := create(ctx, dir, lost(dir, id), data)
-						n.ID = id
-						return n, nodes, err
-					}
-					return named
-				})
-			},
 		},
 		{
 			Name: "names-in-no-order", Breaks: "F4",

@@ -52,9 +52,6 @@ func (s *session) offered() (all driver.Session) {
 	if caps.Has(driver.CapWaitAny) {
 		all = anyWaiter{all, s}
 	}
-	if caps.Has(driver.CapFirst) {
-		all = firstTeller{all, s}
-	}
 	return all
 }
 
@@ -90,19 +87,4 @@ func (o anyWaiter) WaitAny(ctx context.Context, nodes []driver.Node) (int, error
 		return o.s.waitAny(ctx, nodes)
 	}
 	return optional[driver.AnyWaiter](o.s.Session).WaitAny(ctx, nodes)
-}
-
-// firstTeller implements driver.FirstTeller.
-type firstTeller struct {
-	driver.Session
-	s *session
-}
-
-func (o firstTeller) Unwrap() any { return o.Session }
-
-func (o firstTeller) First(ctx context.Context, n driver.Node) (bool, error) {
-	if o.s.first != nil {
-		return o.s.first(ctx, n)
-	}
-	return optional[driver.FirstTeller](o.s.Session).First(ctx, n)
 }

@@ -75,9 +75,6 @@ func mapped(h conformance.Harness, out, in func(namespace string, n driver.Node)
 			s.wait = func(ctx context.Context, n driver.Node) error {
 				return s.Session.WaitDelete(ctx, in(c.namespace, n))
 			}
-			s.first = func(ctx context.Context, n driver.Node) (bool, error) {
-				return optional[driver.FirstTeller](s.Session).First(ctx, in(c.namespace, n))
-			}
 			s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
 				all := make([]driver.Node, len(nodes))
 				for i, n := range nodes {

@@ -57,7 +57,6 @@ func All() []Sabotage {
 		needing(driver.CapCreateList, createListSabotages()),
 		needing(driver.CapWaitAny, waitAnySabotages()),
 		needing(driver.CapCreateList, namesSabotages()),
-		firstSabotages(),
 		optionalSabotages(),
 		needing(driver.CapWatch, slices.Concat(
 			watchSabotages(),

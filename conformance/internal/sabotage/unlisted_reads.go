@@ -133,21 +133,6 @@ func unlistedReads() []Sabotage {
 			}),
 		},
 		{
-			Name: "first-beside-its-own", Breaks: "F5",
-			Doc: "First takes no notice of other nodes of the node's own session.",
-			Apply: eachSession(func(s *session) {
-				s.first = func(ctx context.Context, n driver.Node) (bool, error) {
-					nodes, err := s.Session.List(ctx, n.Dir)
-					for _, m := range nodes {
-						if m.Session != n.Session || m.Same(n) {
-							return m.Same(n), err
-						}
-					}
-					return false, err
-				}
-			}),
-		},
-		{
 			Name: "empty-data-unwatched", Breaks: "V1",
 			Doc: "A watch does not see an Update to no data.",
 			Apply: hidden(func(*loop) func(_, _ []driver.Node) bool {

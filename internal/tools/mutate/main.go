@@ -96,7 +96,7 @@ var suites = []suite{
 		{"examples/slate", 95, []string{"opener.go"}},
 	}},
 	{"conformance", []string{"recipes", "plain", "like etcd", "like ZooKeeper", "programs", "programs like ZooKeeper"}, []target{
-		{"internal/queue", 90, nil},
+		{"coord/queue", 90, nil},
 		{"recipes/election", 90, nil},
 		{"recipes/mutex", 90, nil},
 		{"recipes/rwlock", 90, nil},

@@ -1,0 +1,89 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/coordkit/coordkit/coord"
+)
+
+// Downgrade replaces the entry, of which h is the only hold, by one of another kind with
+// the same token, and returns the new entry and its hold. The new entry is in the line
+// before the old one goes, so no other entry gets in between, if the rule respects
+// InPlaceOf and does not take the old entry's deletion for the grant. While both are in
+// the line the rule says Aside of the old one.
+//
+// ctx bounds the call; while the store is away it is repeated, for as long as the
+// session's TTL. After an error h is as it was; if it was lost, the error Is
+// coord.ErrNotHeld. The error Is coord.ErrInvalid if the entry has other holds.
+func (e *Entry) Downgrade(ctx context.Context, h *coord.Hold, req Request) (*Entry, *coord.Hold, error) {
+	n, hold, err := e.replace(ctx, h, req)
+	if err != nil {
+		return nil, nil, e.queue.fail("downgrade", cmp.Or(h.Err(), err))
+	}
+	h.End(nil)
+	_ = e.Leave(ctx) // if it is not confirmed it goes on in the background
+	return n, hold, nil
+}
+
+func (e *Entry) replace(ctx context.Context, h *coord.Hold, req Request) (*Entry, *coord.Hold, error) {
+	if err := e.giveUp(h, nil); err != nil {
+		return nil, nil, err
+	}
+	req.replaces = &place{InPlaceOf(e.node), e.token}
+	n, line, err := e.queue.enter(ctx, e.session, e.dir, req, byName)
+	if err != nil {
+		return nil, nil, err
+	}
+	hold, err := e.handOver(ctx, h, n, find(line, e.node) >= 0)
+	if err != nil {
+		n.discard()
+		return nil, nil, err
+	}
+	return n, hold, nil
+}
+
+// handOver makes a holder of the new entry n, and gives up e. The list that came with n's
+// creation shows whether e was there until then. If not, an operator has removed it,
+// others may have been let in, and n has no place to take.
+func (e *Entry) handOver(ctx context.Context, h *coord.Hold, n *Entry, there bool) (*coord.Hold, error) {
+	if !there {
+		return nil, cmp.Or(e.whyGone(ctx), coord.ErrReleased) // by another call
+	}
+	if err := n.grant(); err != nil {
+		return nil, err
+	}
+	hold, err := n.Hold(h.Context())
+	if err != nil {
+		return nil, err
+	}
+	if err := e.giveUp(h, n); err != nil {
+		hold.End(err)
+		return nil, err
+	}
+	return hold, nil
+}
+
+// giveUp makes n, if it is not nil, the successor of e, of which h is the only hold. It
+// checks and takes in one step: a call that re-enters e adds a hold to it before, or
+// finds n.
+func (e *Entry) giveUp(h *coord.Hold, n *Entry) error {
+	if err := h.Err(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.removed != nil:
+		return e.removed
+	case e.leaving:
+		return fmt.Errorf("%w: it is being left", coord.ErrInvalid)
+	case len(e.holds) != 1 || e.holds[0] != h:
+		return fmt.Errorf("%w: it is held %d times; only the last hold of it can be downgraded", coord.ErrInvalid, len(e.holds))
+	}
+	if n != nil {
+		e.holds, e.released, e.successor = nil, true, n
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/coordkit/coordkit/coord"
+)
+
+// guardDelay is how long an entry holds, or waits without looking at its own node, before
+// that is watched. Most locks are held for less and never pay for the watch.
+const guardDelay = 100 * time.Millisecond
+
+// grant makes the entry a holder, unless the session or the node is known to be gone: the
+// line moves also when the entry's own node is not in it any more.
+func (e *Entry) grant() error {
+	if err := e.lost(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.granted = true
+	e.mu.Unlock()
+	e.guardOwn()
+	return nil
+}
+
+// guardOwn has the entry's own node watched after guardDelay, until the entry is left.
+func (e *Entry) guardOwn() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.leaving || e.guard != nil {
+		return
+	}
+	e.guard = time.AfterFunc(guardDelay, func() {
+		e.session.Go(func(context.Context) {
+			if persist(e.life, e.queue.client, func(ctx context.Context) error {
+				return e.session.Driver().WaitDelete(ctx, e.node)
+			}) {
+				e.askWhyGone()
+			}
+		})
+	})
+}
+
+// askWhyGone ends an entry whose node this process did not delete. An operator may have
+// removed the node, or the store may have ended the session; callers act on the
+// difference. So the store is asked: Abandon of what is gone changes nothing, and fails
+// if there is no session. The answer has to come within a second, or half of a short TTL.
+//
+// Meanwhile the slot is not used again, also if the entry is left: the Abandon must not
+// hit the next entry that has the slot.
+func (e *Entry) askWhyGone() {
+	e.mu.Lock()
+	if e.leaving || e.asking {
+		e.mu.Unlock()
+		return
+	}
+	e.asking = true
+	e.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(e.session.Context(), min(e.session.TTL()/2, time.Second))
+	err := e.session.Driver().Abandon(ctx, e.dir, e.node.ID)
+	cancel()
+	why := coord.ErrRemoved
+	if errors.Is(err, coord.ErrSessionLost) || errors.Is(err, coord.ErrClosed) {
+		why = err
+	}
+	e.markGone(why)
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.asking = false
+	e.local.forget(e)
+	if errors.Is(e.removed, coord.ErrRemoved) {
+		e.queue.client.Logger().Warn("entry was removed from the store by somebody else",
+			zap.String("entry", e.queue.what), zap.Bool("held", e.granted),
+			zap.String("key", e.node.Key), zap.Uint64("token", e.token))
+	}
+}
+
+// whyGone says why the entry's node is gone, within ctx.
+func (e *Entry) whyGone(ctx context.Context) error {
+	if !e.session.Go(func(context.Context) { e.askWhyGone() }) {
+		return e.session.Err()
+	}
+	e.awaitGone(ctx)
+	return e.whyEnded(ctx)
+}

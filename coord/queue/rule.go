@@ -1,0 +1,52 @@
+package queue
+
+import "github.com/coordkit/coordkit/coord/driver"
+
+// Rule says what the entry line[own] waits for. The line is in its order. A Rule is a
+// pure function: it does not change its arguments, and the same line gives the same
+// Verdict. An entry that holds stays a holder, so what joins later must not block it.
+type Rule func(line []driver.Node, own int) Verdict
+
+// Verdict is a Rule's answer. The zero Verdict lets the entry hold.
+type Verdict struct {
+	// Blocked: the entry cannot hold yet. The rule is asked again when Blocker is gone
+	// or, if Blocker is the zero Node, whenever the line has changed.
+	Blocked bool
+	Blocker driver.Node
+
+	// Before, if it has a Key, is the entry that stands between Blocker and its turn. Where
+	// the session is a driver.AnyWaiter the entry waits for Before too, and lists the line
+	// when that is gone: Blocker may be the Last then.
+	Before driver.Node
+
+	// Last: nothing but Blocker is in the way. Its deletion is the grant, and the rule
+	// is not asked again.
+	Last bool
+
+	// Exclusive: Blocker can hold only when nothing ahead of it is left. If it is known
+	// to have held, its deletion is the grant too.
+	Exclusive bool
+
+	// Refused says why the entry can never hold. Acquire returns it.
+	Refused error
+
+	// Granted: the entry holds, although it would be blocked or refused if it came now.
+	// It matters to Contenders only; no entry is let in by it.
+	Granted bool
+
+	// Aside: the node is not a contender. Contenders and Revoke skip it.
+	Aside bool
+}
+
+// OneByOne is the rule of a mutex: each entry waits for the one ahead of it. It needs
+// names and order only (see Queue.ByNames).
+func OneByOne(line []driver.Node, own int) Verdict {
+	if own == 0 {
+		return Verdict{}
+	}
+	v := Verdict{Blocked: true, Blocker: line[own-1], Last: own == 1, Exclusive: true}
+	if own > 1 {
+		v.Before = line[own-2]
+	}
+	return v
+}

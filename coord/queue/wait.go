@@ -1,0 +1,176 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// await returns nil when the entry holds. line is what the entry saw when it joined.
+func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) (err error) {
+	var gate *Entry
+	defer func() {
+		if gate != nil {
+			gate.discard()
+		}
+	}()
+	var gone driver.Node // that the last wait has told of
+	for {
+		own := find(line, e.node)
+		if own < 0 {
+			return e.whyGone(ctx)
+		}
+		v := e.queue.rule(line, own)
+		if v.Refused != nil {
+			return v.Refused
+		}
+		if !v.Blocked {
+			return e.grant()
+		}
+		if !e.waited {
+			e.waited = true
+			if req.Waiting != nil {
+				if err := e.Write(ctx, req.Waiting); err != nil {
+					return err
+				}
+			}
+		}
+		if req.Gate && gate == nil {
+			// A blocker is the right one for as long as it is there. Without one, the
+			// line is listed with the gate, as it may have moved.
+			want := noLine
+			if v.Blocker.Key == "" {
+				want = forRule
+			}
+			var now []driver.Node
+			if gate, now, err = e.openGate(ctx, want); err != nil {
+				return err
+			}
+			if want == forRule {
+				line = now
+				continue
+			}
+		}
+		if v.Blocker.Key == "" {
+			if line, err = e.follow(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if v.Blocker.Same(gone) { // a list that is behind still shows it, or the wait broke
+			if err := e.pause(ctx); err != nil {
+				return err
+			}
+		}
+		var granted bool
+		if gone, granted, err = e.outlast(ctx, v, gone); err != nil {
+			return err
+		}
+		if granted {
+			return e.grant()
+		}
+		if line, err = e.look(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// outlast waits until the blocker is gone, or the entry before it if the rule names one.
+// It returns the node that is gone, and whether that was the grant. known is gone already:
+// a list that is behind may still show it.
+func (e *Entry) outlast(ctx context.Context, v Verdict, known driver.Node) (gone driver.Node, granted bool, err error) {
+	if p := e.local.find(v.Blocker); p != nil {
+		granted, err = e.outlastLocal(ctx, v, p)
+		return v.Blocker, granted, err
+	}
+	nodes, i := []driver.Node{e.node, v.Blocker}, 1
+	if v.Before.Key != "" && !v.Before.Same(known) {
+		nodes = append(nodes, v.Before)
+	}
+	if s, ok := driver.As[driver.AnyWaiter](e.session.Driver()); ok {
+		i, err = s.WaitAny(ctx, nodes)
+	} else {
+		e.guardOwn()
+		within, cancel := e.within(ctx)
+		defer cancel()
+		err = e.session.Driver().WaitDelete(within, v.Blocker)
+	}
+	switch {
+	case err != nil: // look again, and pause if nothing has changed
+		return v.Blocker, false, e.broken(ctx, err)
+	case i == 0:
+		return e.node, false, e.whyGone(ctx)
+	}
+	return nodes[i], v.Last && i == 1, nil
+}
+
+// outlastLocal waits for an entry of this process and session. Its end is known here as
+// soon as the store has acknowledged it.
+func (e *Entry) outlastLocal(ctx context.Context, v Verdict, p *Entry) (granted bool, err error) {
+	e.guardOwn() // nothing else looks whether the own node is there
+	select {
+	case <-p.gone:
+		// If an operator removed p, the own node may be gone too. If p was replaced, its
+		// successor is in the way.
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.removed == nil && (v.Last || v.Exclusive && p.granted && p.successor == nil), nil
+	case <-e.gone:
+	case <-e.session.Done():
+	case <-ctx.Done():
+	}
+	return false, e.whyEnded(ctx)
+}
+
+// broken is the end of a wait by an error: nil if the entry may wait again.
+func (e *Entry) broken(ctx context.Context, err error) error {
+	if ended := e.whyEnded(ctx); ended != nil {
+		return ended // which has caused err
+	}
+	if driver.Transient(err) {
+		return nil
+	}
+	return err
+}
+
+// follow watches the line until the rule lets the entry hold, refuses it, or names a
+// blocker, and returns the line as it then is. A state that is late shows more entries
+// ahead, and never fewer.
+func (e *Entry) follow(ctx context.Context) ([]driver.Node, error) {
+	e.guardOwn()
+	within, cancel := e.within(ctx)
+	defer cancel()
+	for line, err := range e.queue.client.Watch(within, e.dir) {
+		if err != nil {
+			return nil, cmp.Or(e.whyEnded(ctx), err)
+		}
+		own := find(line, e.node)
+		if own < 0 { // no state is older than the creation
+			return nil, e.whyGone(ctx)
+		}
+		if v := e.queue.rule(line, own); !v.Blocked || v.Refused != nil || v.Blocker.Key != "" {
+			return line, nil
+		}
+	}
+	return nil, cmp.Or(e.whyEnded(ctx), errWatchEnded)
+}
+
+// errWatchEnded: a watch does not end without an error.
+var errWatchEnded = errors.New("the watch of the line has ended for no reason")
+
+// pause waits about 100 ms before what did not help is done again.
+func (e *Entry) pause(ctx context.Context) error {
+	const about = 100 * time.Millisecond
+	timer := time.NewTimer(about/2 + rand.N(about))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.session.Done():
+	case <-ctx.Done():
+	}
+	return e.whyEnded(ctx)
+}
