@@ -221,7 +221,11 @@ func TestNamespaces(t *testing.T) {
 				}
 			}
 		}
-		for _, r := range check(t, memHarness(time.Second), rules...).Results {
+		found, err := conformance.Check(t.Context(), memHarness(time.Second), conformance.Options{Rules: rules, Exact: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range found.Results {
 			if r.Status != conformance.Passed {
 				t.Errorf("%s: %s", r.Rule.ID, r.Detail)
 			}
