@@ -1,8 +1,8 @@
 package consul
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -30,17 +30,18 @@ func TestKindsOfErrors(t *testing.T) {
 		{500, "rpc error making call: No cluster leader", driver.ErrUnavailable, driver.ErrUnavailable},
 		{500, "No known Consul servers", driver.ErrUnavailable, driver.ErrUnavailable},
 		{500, "No path to datacenter", driver.ErrUnavailable, driver.ErrUnavailable},
-		{500, "cross datacenter lock must be created at server agent", nil, nil},
+		{500, "cross datacenter lock must be created at server agent", driver.ErrInvalid, driver.ErrInvalid},
 		{500, "raft apply failed: leadership lost while committing log", driver.ErrUncertain, driver.ErrUnavailable},
 		{500, "rpc error making call: EOF", driver.ErrUncertain, driver.ErrUnavailable},
-		{400, "Bad request: Invalid query parameter", nil, nil},
-		{413, "Request body too large", nil, nil},
-		{302, "Found", driver.ErrUnavailable, driver.ErrUnavailable},
+		{400, "Bad request: Invalid query parameter", driver.ErrInvalid, driver.ErrInvalid},
+		{413, "Request body too large", driver.ErrInvalid, driver.ErrInvalid},
+		{302, "Found", driver.ErrInvalid, driver.ErrInvalid},
+		{405, "Method Not Allowed", driver.ErrInvalid, driver.ErrInvalid},
 		{408, "Request Time-out", driver.ErrUncertain, driver.ErrUnavailable},
 		{203, "Non-Authoritative Information", driver.ErrUncertain, driver.ErrUnavailable},
 	}
 	for _, tt := range tests {
-		c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
+		c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(tt.status)
 			_, _ = w.Write([]byte(tt.body))
 		})
@@ -58,7 +59,7 @@ func TestKindsOfErrors(t *testing.T) {
 
 // An agent that has only just started does not know its own node yet.
 func TestMissingNodeRegistration(t *testing.T) {
-	c := openOn(t, defaultTiming, posing(t, func(w http.ResponseWriter, r *http.Request) {
+	c := connectTo(t, posing(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = w.Write([]byte("Missing node registration"))
 	}))
@@ -70,12 +71,8 @@ func TestMissingNodeRegistration(t *testing.T) {
 // updated.
 func TestRefusedForNoReason(t *testing.T) {
 	n := waitedFor("0", 100)
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Method == http.MethodDelete:
-			_ = json.NewEncoder(w).Encode(false)
-			return
-		case r.URL.Path != "/v1/txn":
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/txn" {
 			answerWith(w, 120, entryFor(n, 100, 100))
 			return
 		}
@@ -88,19 +85,19 @@ func TestRefusedForNoReason(t *testing.T) {
 	wantIs(t, err, driver.ErrUnavailable)
 }
 
-// Somebody between the program and its agent shows it a page of his own, or sends it to
-// one: that is no renewal, and nothing was deleted or ended by it.
-func TestPageIsNoAnswer(t *testing.T) {
-	page := func(w http.ResponseWriter) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte("<html>It is true that you should log in.</html>"))
-	}
+// A server that is no agent, behind a URL that is wrong or a proxy that shows a page: that
+// is told at once, and nothing is tried again.
+func TestServerThatIsNoAgent(t *testing.T) {
 	for what, answer := range map[string]http.HandlerFunc{
-		"shown":   func(w http.ResponseWriter, _ *http.Request) { page(w) },
-		"sent to": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/page", http.StatusFound) },
+		"a page": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("<html>It is true that you should log in.</html>"))
+		},
+		"a redirect":     func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/page", http.StatusFound) },
+		"not found":      http.NotFound,
+		"something else": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"cluster_name": "search"}`)) },
 	} {
 		var away atomic.Bool
-		s := fakeSession(t, openOn(t, defaultTiming, posing(t, func(w http.ResponseWriter, r *http.Request) {
+		c := connectTo(t, posing(t, func(w http.ResponseWriter, r *http.Request) {
 			switch {
 			case r.URL.Path == "/page":
 				t.Error("the redirect was followed")
@@ -108,44 +105,25 @@ func TestPageIsNoAnswer(t *testing.T) {
 				answer(w, r)
 			case r.URL.Path == "/v1/session/create":
 				_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
-			case r.URL.Path == "/v1/session/renew/"+someSession:
-				_, _ = w.Write([]byte(`[{"ID":"` + someSession + `"}]`))
 			}
-		})))
-		must(t, s.renew(within(t)))
+		}))
+		s := fakeSession(t, c)
 		away.Store(true)
-		n := driver.Node{Dir: "d", ID: "0", Session: s.id, Key: s.conn.node("d", s.id, "0"), Seq: 7, Token: 7, Version: 7}
-		for _, call := range []struct {
-			name string
-			err  error
-		}{{"renew", s.renew(within(t))}, {"delete", s.Delete(within(t), n)}, {"close", s.Close(within(t))}} {
-			if call.err == nil || !driver.Transient(call.err) {
-				t.Errorf("%s, %s a page: the error is %v", call.name, what, call.err)
+		_, opening := c.OpenSession(within(t), time.Minute)
+		_, creation := s.Create(within(t), "d", "0", nil)
+		_, list := s.List(within(t), "d")
+		var watching error
+		for _, err := range c.Watch(within(t), "d") {
+			watching = err
+		}
+		for call, err := range map[string]error{
+			"open": opening, "create": creation, "list": list, "watch": watching,
+			"renew": c.renewNow(t, someSession), "wait": s.WaitDelete(within(t), waitedFor("0", 100)),
+		} {
+			if !errors.Is(err, driver.ErrInvalid) || driver.Transient(err) || !strings.Contains(err.Error(), "Consul agent") {
+				t.Errorf("%s, answered by %s: the error is %v", call, what, err)
 			}
 		}
+		must(t, s.Err())
 	}
-}
-
-// Nor is what says that it is JSON a renewal, if it is not of this session.
-func TestPageIsNoRenewal(t *testing.T) {
-	for _, page := range []string{"<html>please log in</html>", "true", "[]", `[{"ID":"another"}]`, ""} {
-		c := fake(t, defaultTiming, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) })
-		if err := fakeSession(t, c).renew(within(t)); err == nil {
-			t.Errorf("%q is taken for a renewal", page)
-		}
-	}
-}
-
-// Somebody between the program and its agent knows nothing of our keys: that is not to
-// say that there are none.
-func TestStrangersNotFoundIsNoAnswer(t *testing.T) {
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) })
-	s := fakeSession(t, c)
-	_, err := c.List(within(t), "d")
-	wantIs(t, err, driver.ErrUnavailable)
-	_, err = c.get(within(t), s.op("get", "k"), "k")
-	wantIs(t, err, driver.ErrUnavailable)
-	ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
-	defer cancel()
-	wantIs(t, s.WaitDelete(ctx, waitedFor("0", 100)), context.DeadlineExceeded)
 }

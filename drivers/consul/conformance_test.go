@@ -3,6 +3,7 @@ package consul
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/sessions"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -77,7 +79,11 @@ func (w *world) connect(ctx context.Context, namespace string, hosts []string) (
 	if w.own {
 		return openOwn(hosts[0], namespace)
 	}
-	return open(ctx, driver.Target{Hosts: hosts, Namespace: namespace, Logger: zap.NewNop()})
+	c, err := open(ctx, driver.Target{Hosts: hosts, Namespace: namespace, Logger: zap.NewNop()}, net.DefaultResolver.LookupHost)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // openOwn connects by a client as the package comment has it.
@@ -87,10 +93,10 @@ func openOwn(host, namespace string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// New would not have the namespaces of the suite.
-	c := newConn([]access{{client, newLibrary(client)}}, namespace, tenant{}, nil, defaultTiming)
-	c.release = wire.CloseIdleConnections // which is the program's business
-	return c, nil
+	// New would not have the namespaces of the suite. Idle connections are the program's
+	// business, whose part the test plays.
+	all := &agents{all: []agent{{client, client}}, close: wire.CloseIdleConnections}
+	return newConn(all, namespace, tenant{}, nil, sessions.New(store)), nil
 }
 
 // suiteLink is a network whose every connection can be broken, and before it
@@ -125,7 +131,7 @@ func (w *world) residue(ctx context.Context, namespace string) (r conformance.Re
 	}
 	r.Keys = len(keys)
 	for _, s := range sessions {
-		if strings.HasPrefix(s.Name, string(newKeyspace(namespace))+" ") {
+		if s.Name == string(newKeyspace(namespace)) {
 			r.Sessions++
 		}
 	}

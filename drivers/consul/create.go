@@ -5,225 +5,193 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/hashicorp/consul/api"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
 )
 
 // Create implements driver.Session.
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-	n, _, err := s.create(ctx, dir, id, data, false)
+	n, _, err := s.create(ctx, dir, id, data, s.conn.node(dir, s.ID(), id))
 	return n, err
 }
 
-// CreateList implements driver.CreateLister with the one request that Create
-// makes.
+// CreateList implements driver.CreateLister: the transaction that makes the node lists its
+// directory as well.
 func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.create(ctx, dir, id, data, true)
+	return s.create(ctx, dir, id, data, s.conn.dir(dir))
 }
 
-func (s *session) create(ctx context.Context, dir, id string, data []byte, list bool) (n driver.Node, all []driver.Node, err error) {
-	o := s.change("create", dir)
-	err = s.live(func() error {
-		if err := checkData(o, data); err != nil {
-			return err
-		}
-		for {
-			var again bool
-			n, all, again, err = s.createOnce(ctx, o, slot{dir, id}, data, list)
-			if err != nil || !again {
-				return err
-			}
-		}
-	})
+// create makes a node, and returns it with the nodes whose keys begin with the prefix.
+func (s *session) create(ctx context.Context, dir, id string, data []byte, prefix string) (driver.Node, []driver.Node, error) {
+	key := s.conn.node(dir, s.ID(), id)
+	o := s.Write("create", key)
+	if err := driver.CheckData(data); err != nil {
+		return driver.Node{}, nil, o.Failed(nil, err)
+	}
+	const absent = 0 // the first condition
+	asOf := s.asOf()
+	became, err := s.fenced(ctx, o, false, unless(key), lock(key, s.ID(), data), tree(prefix))
+	switch {
+	case err == nil && became.refused < 0:
+		became.found = became.found[1:] // what the lock tells has no value
+	case err == nil && became.refused == absent: // an earlier request has made it
+		became, err = s.fenced(ctx, o, false, tree(prefix))
+	}
 	if err != nil {
 		return driver.Node{}, nil, err
 	}
-	s.ledger.wrote(n)
-	if list {
-		s.ledger.joined(n, all)
+	i := slices.IndexFunc(became.found, func(kv *api.KVPair) bool { return kv.Key == key })
+	switch {
+	case became.refused >= 0:
+		return driver.Node{}, nil, errRefused(o)
+	case i < 0:
+		return driver.Node{}, nil, o.Failed(driver.ErrUncertain, errors.New("the node of an earlier request is gone, or the token may not read it"))
+	case became.found[i].Session != s.ID():
+		return driver.Node{}, nil, o.Failed(driver.ErrInvalid, fmt.Errorf("the key is held by session %q and not by this one: "+
+			"an operator has written it; delete it", became.found[i].Session))
 	}
+	all := s.conn.nodes(dir, became.found)
+	n := all[slices.IndexFunc(all, func(n driver.Node) bool { return n.Key == key })]
+	s.wrote(n, asOf)
 	return n, all, nil
 }
 
-// The operations of the transaction that makes a node.
-const (
-	opFence = iota
-	opAbsent
-)
-
-// createOnce makes the node if the fence stands where it is believed to stand.
-// If it does not, it learns where, and is to be called again.
-func (s *session) createOnce(ctx context.Context, o op, sl slot, data []byte, list bool) (n driver.Node, all []driver.Node, again bool, err error) {
-	fence, move := s.fence.position(sl)
-	if move {
-		return n, nil, true, s.moveFence(ctx, o, fence)
-	}
-	c := s.conn
-	key := c.node(sl.dir, s.id, sl.id)
-	ops := []*api.KVTxnOp{ifIndex(c.fence(s.id), fence), unless(key), lock(key, s.id, data)}
-	if list {
-		ops = append(ops, tree(c.dir(sl.dir)))
-	}
-	found, conflict, err := s.txn(ctx, o, sl.dir, ops...)
-	switch {
-	case err != nil:
-		if errors.Is(err, driver.ErrUncertain) {
-			s.fence.doubt(sl, fence)
-		}
-		return n, nil, false, err
-	case conflict == nil:
-		return s.created(o, sl, key, found, data, list)
-	case conflict[opFence] != "":
-		return n, nil, true, s.learnFence(ctx, o, fence)
-	case conflict[opAbsent] != "":
-		return s.existing(ctx, o, sl, key, list)
-	default:
-		return n, nil, false, s.refused(ctx, o, conflict)
-	}
+// errRefused: Consul has refused a transaction whose conditions are met.
+func errRefused(o attempt.Op) error {
+	return o.Failed(driver.ErrUnavailable, errors.New("the store refused a transaction whose conditions are met"))
 }
 
-// created reads the answer of the transaction: the fence if there is one, the
-// node without its data, and the list.
-func (s *session) created(o op, sl slot, key string, found []*api.KVPair, data []byte, list bool) (n driver.Node, all []driver.Node, again bool, err error) {
-	kv := entryOf(found, key)
-	if kv == nil {
-		return n, nil, false, failed(o, driver.ErrUncertain, errFilteredAfter) // it was made
-	}
-	own := *kv
-	own.Value = bytes.Clone(data) // the caller may use its own again
-	n, _ = s.conn.asNode(sl.dir, &own)
-	if list {
-		for found[0] != kv {
-			found = found[1:]
-		}
-		all = s.conn.nodes(sl.dir, found[1:])
-		if len(all) == 0 {
-			return n, nil, false, failed(o, driver.ErrUncertain, errFilteredAfter) // likewise
-		}
-	}
-	return n, all, false, nil
-}
-
-// existing returns the node that an earlier request has made.
-func (s *session) existing(ctx context.Context, o op, sl slot, key string, list bool) (n driver.Node, all []driver.Node, again bool, err error) {
-	c := s.conn
-	o.write = false
-	var kvs api.KVPairs
-	if list {
-		kvs, err = c.list(ctx, o, c.dir(sl.dir))
-	} else {
-		var kv *api.KVPair
-		if kv, err = c.get(ctx, o, key); kv != nil {
-			kvs = api.KVPairs{kv}
-		}
-	}
-	if err != nil {
-		return n, nil, false, err
-	}
-	kv := entryOf(kvs, key)
-	if kv == nil { // deleted in the meantime
-		return n, nil, true, nil
-	}
-	n, ours := c.asNode(sl.dir, kv)
-	if !ours {
-		return n, nil, false, failed(o, nil, fmt.Errorf("key %s is held by session %q and not by this one: "+
-			"somebody else has written it", key, kv.Session))
-	}
-	if list {
-		all = c.nodes(sl.dir, kvs)
-	}
-	return n, all, false, nil
-}
-
-// Abandon implements driver.Session. It moves the session's fence and removes
-// the node in one step, so that whatever earlier request is still on its way
-// comes too late. That holds for a delayed Abandon as well.
+// Abandon implements driver.Session: it moves the fence and removes the node in one step.
 func (s *session) Abandon(ctx context.Context, dir, id string) error {
-	o, sl := s.change("abandon", dir), slot{dir, id}
-	return s.live(func() error {
-		for {
-			fence, _ := s.fence.position(sl)
-			moved, err := s.tryMoveFence(ctx, o, fence, remove(s.conn.node(dir, s.id, id)))
-			if errors.Is(err, driver.ErrUncertain) {
-				s.fence.doubt(sl, fence)
-			}
-			if moved {
-				stands, _ := s.fence.position(sl)
-				s.ledger.abandoned(dir, id, stands)
-			}
-			if err != nil || moved {
-				return err
-			}
-		}
-	})
-}
-
-// moveFence moves the fence from where it stands, or learns where it stands.
-func (s *session) moveFence(ctx context.Context, o op, from uint64) error {
-	_, err := s.tryMoveFence(ctx, o, from)
+	key := s.conn.node(dir, s.ID(), id)
+	_, err := s.fenced(ctx, s.Write("abandon", key), true, remove(key))
+	s.removed(dir, key)
 	return err
 }
 
-// tryMoveFence moves the fence, together with doing something else, and reports
-// whether it did. If it did not, the position is another one, which is known
-// now.
-func (s *session) tryMoveFence(ctx context.Context, o op, from uint64, with ...*api.KVTxnOp) (moved bool, err error) {
-	key := s.conn.fence(s.id)
-	ops := append([]*api.KVTxnOp{ifIndex(key, from), lock(key, s.id, mark(from))}, with...)
-	found, conflict, err := s.conn.txn(ctx, o, ops...)
-	switch {
-	case err != nil:
-		return false, err
-	case conflict == nil && len(found) == 0:
-		return false, failed(o, driver.ErrUncertain, errFilteredAfter)
-	case conflict == nil:
-		s.fence.saw(found[len(found)-1].ModifyIndex)
-		return true, nil
-	case conflict[opFence] != "":
-		return false, s.learnFence(ctx, o, from)
-	default:
-		return false, s.refused(ctx, o, conflict)
-	}
+// fenced makes a transaction that does nothing if it arrives after a later one was
+// answered. The outcome is that of the operations given.
+func (s *session) fenced(ctx context.Context, o attempt.Op, move bool, ops ...*api.KVTxnOp) (became outcome, err error) {
+	key := s.conn.fence(s.ID())
+	err = s.fence.Do(move, func(at uint64, move bool) (now uint64, done bool, err error) {
+		all := []*api.KVTxnOp{ifIndex(key, at)}
+		if move {
+			all = append(all, moveFence(key, s.ID(), at))
+		}
+		first := len(all)
+		if err := s.Do(ctx, o, s.conn.txn(o, append(all, ops...), &became)); err != nil {
+			return 0, false, err
+		}
+		switch {
+		case became.refused == 0:
+			now, err := s.readFence(ctx, o, at)
+			return now, false, err
+		case 0 < became.refused && became.refused < first:
+			return 0, false, errRefused(o)
+		}
+		became.refused = max(became.refused-first, -1)
+		for len(became.found) > 0 && became.found[0].Key == key {
+			at = became.found[0].ModifyIndex
+			became.found = became.found[1:]
+		}
+		return at, true, nil
+	})
+	return became, err
 }
 
-// learnFence finds out where the fence stands after a request which believed
-// that it stood elsewhere.
-func (s *session) learnFence(ctx context.Context, o op, believed uint64) error {
-	o.write = false
-	kv, err := s.conn.get(ctx, o, s.conn.fence(s.id))
+// readFence returns where the fence stands, which is not where it was believed to stand.
+func (s *session) readFence(ctx context.Context, o attempt.Op, believed uint64) (now uint64, err error) {
+	o.Write = false
+	err = s.Do(ctx, o, s.conn.send(o, forCall, func(ctx context.Context, a *api.Client) error {
+		kv, _, err := s.conn.readKey(a, s.conn.fence(s.ID()), consistently(ctx))
+		if now = 0; kv != nil {
+			now = kv.ModifyIndex
+		}
+		switch {
+		case err != nil:
+			return err
+		case now == believed:
+			return errRefused(o)
+		case 0 < now && now < believed: // indexes rise
+			return o.Failed(driver.ErrSessionLost, errors.New("the store was set back"))
+		}
+		return nil
+	}))
+	return now, err
+}
+
+// Update implements driver.Session. A transaction can ask for the index of a key's last
+// change, but not for that of its creation. So it asks for the last change as it was when
+// the node was last seen: that cannot be a namesake's. If the key was changed since, a read
+// tells whether it still is the node.
+func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+	o := s.Write("update", n.Key)
+	if err := s.check(o, n); err != nil {
+		return driver.Node{}, err
+	}
+	if err := driver.CheckData(data); err != nil {
+		return driver.Node{}, o.Failed(nil, err)
+	}
+	asOf := s.asOf()
+	became, err := s.onSame(ctx, o, n, func(index uint64) []*api.KVTxnOp {
+		return []*api.KVTxnOp{ifHeld(n.Key, n.Session), replace(n.Key, index, data)}
+	})
 	if err != nil {
+		return driver.Node{}, err
+	}
+	if became.refused >= 0 {
+		return driver.Node{}, o.Failed(driver.ErrGone, nil)
+	}
+	n.Data, n.Version = bytes.Clone(data), became.found[len(became.found)-1].ModifyIndex
+	s.wrote(n, asOf)
+	return n, nil
+}
+
+// Delete implements driver.Session.
+func (s *session) Delete(ctx context.Context, n driver.Node) error {
+	o := s.Write("delete", n.Key)
+	if err := s.check(o, n); err != nil {
 		return err
 	}
-	var stands uint64
-	if kv != nil {
-		stands = kv.ModifyIndex
+	_, err := s.onSame(ctx, o, n, func(index uint64) []*api.KVTxnOp {
+		return []*api.KVTxnOp{removeAt(n.Key, index)}
+	})
+	s.removed(n.Dir, n.Key)
+	return err
+}
+
+// check refuses a node that no call has returned, before anything is sent.
+func (s *session) check(o attempt.Op, n driver.Node) error {
+	if !s.conn.isIn(n) || n.Token == 0 {
+		return o.Failed(driver.ErrInvalid, fmt.Errorf("%s is not a node of the directory %q", n.Key, n.Dir))
 	}
-	if believed == stands {
-		return failed(o, driver.ErrUnavailable, errNoReason)
-	}
-	s.fence.saw(stands)
-	s.fence.wentBack(believed, stands)
 	return nil
 }
 
-// refused says why a transaction was refused that asked for what was so. A
-// lock-delay comes with the end of a session that held the key, and this one's
-// keys are held by no other, unless an operator has taken one.
-func (s *session) refused(ctx context.Context, o op, c conflict) error {
-	why := fmt.Errorf("the store refused the transaction: %v", c)
-	for _, what := range c {
-		if strings.Contains(what, "due to lock delay") {
-			if err := s.lookUp(ctx); err != nil {
-				return err
-			}
-			return failed(o, driver.ErrUnavailable, why)
+// onSame makes a transaction on that very node. The outcome is refused if the node is gone.
+func (s *session) onSame(ctx context.Context, o attempt.Op, n driver.Node, ops func(index uint64) []*api.KVTxnOp) (became outcome, err error) {
+	for index := s.version(n); ; {
+		err = s.Do(ctx, o, s.conn.txn(o, ops(index), &became))
+		if err != nil || became.refused < 0 {
+			return became, err
 		}
+		read := o
+		read.Write = false
+		var kv *api.KVPair
+		err = s.Do(ctx, read, s.conn.send(read, forCall, func(ctx context.Context, a *api.Client) (err error) {
+			kv, _, err = s.conn.readKey(a, n.Key, consistently(ctx))
+			return err
+		}))
+		switch {
+		case err != nil, kv == nil, kv.CreateIndex != n.Token, kv.ModifyIndex == index && !isHeld(kv):
+			return became, err
+		case kv.ModifyIndex == index:
+			return became, errRefused(o)
+		}
+		index = kv.ModifyIndex
 	}
-	return failed(o, nil, why)
 }
-
-// errNoReason is for a key that was changed back and forth by somebody else.
-var errNoReason = errors.New("the store refused a transaction whose conditions are met now")

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,75 +11,91 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
 )
 
-const store = "consul"
+// errNotConsul is an answer that no agent gives.
+var errNotConsul = errors.New("the server at this address does not answer as a Consul agent does; is the URL right?")
 
-// refusals are what servers say of a request that they did not even try. Agents
-// repeat such a request of their own accord, for the same reason, before they
-// pass the answer on.
-var refusals = []string{
+// notTried are what servers say of a request that they did not try to execute.
+var notTried = []string{
 	"No cluster leader",
 	"No known Consul servers",
 	"No path to datacenter",
 	"Remote DC has no server currently reachable",
 	"Raft leader not found in server lookup mapping",
-	"rate limit exceeded",        // of the servers; with status 503 from the leader
+	"rate limit exceeded",        // with status 503 from the leader
 	"Missing node registration",  // the agent has only just started
 	"Not ready to serve consist", // the leader has only just been elected
 }
 
-// rejections are what servers say, with the status of a failure of their own, of
-// a request that they have understood and will not grant.
-var rejections = []string{errTTL, "cross datacenter lock must be created at server agent"}
-
-const errTTL = "Invalid Session TTL"
-
-// denials are what a transaction says, with the status of a conflict, where
-// other requests have one of their own.
-var denials = []string{"Permission denied", "ACL not found"}
-
-// errNoAgent is an answer with the right status that no agent gives.
-var errNoAgent = errors.New("somebody else than an agent has answered")
-
-// kindOf sorts an error into the kinds of package driver. sent says whether the
-// request may have reached an agent, and write whether it changes something.
-func kindOf(err error, sent, write bool) error {
-	var answer api.StatusError
+// explain turns an error of package api into what attempt.Op.Do expects. sent says whether
+// the request may have reached an agent.
+func explain(o attempt.Op, err error, sent bool) error {
+	answer, answered := errors.AsType[api.StatusError](err)
+	_, known := err.(*driver.Error) // package http wraps the cause of a ctx, which may be one
 	switch {
-	case errors.As(err, &answer):
-		switch code := answer.Code; {
-		case code == http.StatusForbidden, code == http.StatusUnauthorized:
-			return driver.ErrDenied
-		case code == http.StatusTooManyRequests, containsAny(answer.Body, refusals):
-			return driver.ErrUnavailable
-		case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
-			return driver.ErrUnavailable // somebody in between sends us elsewhere
-		case code < http.StatusMultipleChoices, code == http.StatusRequestTimeout:
-			// No agent says so. Somebody in between does, who may not know what an agent
-			// has made of the request.
-		case code < http.StatusInternalServerError, containsAny(answer.Body, rejections):
-			return nil // understood and rejected; no use in trying again
-		}
-	case !sent, errors.Is(err, errFull):
-		return driver.ErrUnavailable
+	case err == nil, known:
+		return err
+	case answered:
+		return explainStatus(o, answer)
+	case errors.Is(err, errNotConsul), isNotJSON(err):
+		return o.Failed(driver.ErrInvalid, errNotConsul)
 	}
-	if write {
-		return driver.ErrUncertain
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // the method and the URL help nobody
 	}
-	return driver.ErrUnavailable
+	err = errors.New(err.Error()) // a dialer's time-out must not pass for the end of the caller's ctx
+	if !sent {
+		return attempt.NotSent(err)
+	}
+	return err
 }
 
-// isFull reports whether an agent has refused a connection.
-func isFull(err error) bool {
-	return hasStatus(err, http.StatusTooManyRequests) || errors.Is(err, errFull)
+// isNotJSON reports whether a body could not be decoded, although all of it came.
+func isNotJSON(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	return syntax || kind
 }
 
-// hasStatus reports whether err is an answer with the status code.
-func hasStatus(err error, code int) bool {
-	var answer api.StatusError
-	return errors.As(err, &answer) && answer.Code == code
+// explainStatus says what a status other than success means.
+func explainStatus(o attempt.Op, a api.StatusError) error {
+	lost := driver.ErrUnavailable // the kind of an answer that does not tell what happened
+	if o.Write {
+		lost = driver.ErrUncertain
+	}
+	text := fmt.Errorf("status %d: %.300s", a.Code, a.Body) // a page is cut
+	switch {
+	case a.Code == http.StatusForbidden, a.Code == http.StatusUnauthorized:
+		return o.Failed(driver.ErrDenied, text)
+	case a.Code == http.StatusTooManyRequests, containsAny(a.Body, notTried):
+		return o.Failed(driver.ErrUnavailable, text)
+	case a.Code == http.StatusNotFound, a.Code == http.StatusMethodNotAllowed, a.Code >= 300 && a.Code < 400:
+		return o.Failed(driver.ErrInvalid, fmt.Errorf("%w (%w)", errNotConsul, text))
+	case a.Code == http.StatusRequestTimeout, a.Code < 300: // a proxy says so, and may not know
+		return o.Failed(lost, text)
+	case a.Code < 500, strings.Contains(a.Body, "Invalid Session TTL"), strings.Contains(a.Body, "cross datacenter lock"):
+		return o.Failed(driver.ErrInvalid, text)
+	}
+	return o.Failed(lost, text)
 }
+
+// explainRefusal says what a transaction was refused for, if that was no condition.
+func explainRefusal(o attempt.Op, what string) error {
+	switch {
+	case containsAny(what, []string{"Permission denied", "ACL not found"}):
+		return o.Failed(driver.ErrDenied, errors.New(what))
+	case strings.Contains(what, "invalid session"):
+		return o.Failed(driver.ErrSessionLost, errors.New("the store knows no such session"))
+	case strings.Contains(what, "due to lock delay"): // of a session of an operator that had the key
+		return o.Failed(driver.ErrUnavailable, errors.New(what))
+	}
+	return nil
+}
+
+// errFiltered: Consul leaves out keys that the token may not read, as if they were gone.
+var errFiltered = errors.New("the token may not read all keys of the namespace")
 
 func containsAny(text string, parts []string) bool {
 	for _, part := range parts {
@@ -87,31 +104,4 @@ func containsAny(text string, parts []string) bool {
 		}
 	}
 	return false
-}
-
-// cause makes the error that is kept: without the method and URL that package
-// http puts before it, which help nobody.
-func cause(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
-
-// failed makes the error of an operation.
-func failed(o op, kind, err error) error {
-	return &driver.Error{Op: o.name, Store: store, Key: o.key, Kind: kind, Err: err}
-}
-
-func invalid(o op, format string, args ...any) error {
-	return failed(o, driver.ErrInvalid, fmt.Errorf(format, args...))
-}
-
-// checkData refuses what is too long, before anything is sent.
-func checkData(o op, data []byte) error {
-	if len(data) > driver.MaxData {
-		return invalid(o, "%d bytes of data; the most is %d", len(data), driver.MaxData)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -14,15 +15,18 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
 )
 
 // What a real agent does rarely is shown by one that is made up.
 
+const someSession = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
+
 // fake serves requests by a function, except those that open, renew and end
 // sessions, which succeed.
-func fake(t *testing.T, timing timing, serve http.HandlerFunc) *conn {
+func fake(t *testing.T, serve http.HandlerFunc) *conn {
 	t.Helper()
-	return openOn(t, timing, posing(t, withSessions(serve)))
+	return connectTo(t, posing(t, withSessions(serve)))
 }
 
 func withSessions(serve http.HandlerFunc) http.HandlerFunc {
@@ -54,10 +58,10 @@ func posing(t *testing.T, serve http.HandlerFunc) (host string) {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// openOn connects to a host until the test is over.
-func openOn(t *testing.T, timing timing, host string) *conn {
+// connectTo connects to a host until the test is over.
+func connectTo(t *testing.T, host string) *conn {
 	t.Helper()
-	c, err := openWith(within(t), driver.Target{Hosts: []string{host}, Namespace: "ns", Logger: zaptest.NewLogger(t)}, timing)
+	c, err := openOn(within(t), driver.Target{Hosts: []string{host}, Namespace: "ns", Logger: zaptest.NewLogger(t)})
 	must(t, err)
 	t.Cleanup(func() { must(t, c.Close()) })
 	return c
@@ -76,11 +80,11 @@ func answerWith(w http.ResponseWriter, index uint64, kvs ...*api.KVPair) {
 
 // noSession answers that there is none.
 func noSession(w http.ResponseWriter) {
-	sessions(w, "[]")
+	sayingSessions(w, "[]")
 }
 
-// sessions answers with a list of sessions as an agent does.
-func sessions(w http.ResponseWriter, list string) {
+// sayingSessions answers with a list of sessions as an agent does.
+func sayingSessions(w http.ResponseWriter, list string) {
 	w.Header().Set("X-Consul-Index", "7")
 	w.Header().Set("X-Consul-Lastcontact", "0")
 	_, _ = w.Write([]byte(list))
@@ -99,7 +103,7 @@ func TestDeposedLeaderHidesANode(t *testing.T) {
 	n := waitedFor("0", 100)
 	var consistent atomic.Int32
 	deleted := make(chan struct{})
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Query().Has("consistent"):
 			consistent.Add(1)
@@ -125,10 +129,10 @@ func TestDeposedLeaderHidesANode(t *testing.T) {
 // Likewise for a list: it has to show the session's own node.
 func TestDeposedLeaderHidesOnesOwnNode(t *testing.T) {
 	own := waitedFor("0", 100)
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/v1/txn":
-			_ = json.NewEncoder(w).Encode(api.TxnResponse{Results: api.TxnResults{{KV: entryFor(own, 100, 100)}}})
+			_ = json.NewEncoder(w).Encode(api.TxnResponse{Results: api.TxnResults{{KV: entryFor(own, 100, 100)}, {KV: entryFor(own, 100, 100)}}})
 		case r.URL.Query().Has("consistent"):
 			answerWith(w, 100, entryFor(own, 100, 100))
 		default:
@@ -145,64 +149,26 @@ func TestDeposedLeaderHidesOnesOwnNode(t *testing.T) {
 	}
 }
 
-// The process that deletes a node tells its own waits by itself: here the store
-// never does.
-func TestOwnDeletionsAreKnown(t *testing.T) {
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete {
-			_ = json.NewEncoder(w).Encode(true)
-			return
-		}
-		<-r.Context().Done()
-	})
-	s := fakeSession(t, c)
-	n, later := waitedFor("0", 100), waitedFor("0", 200)
-	wait := waiting(within(t), s, n)
-	other := waiting(within(t), s, waitedFor("1", 100))
-	eventually(t, "both wait", func() bool {
-		c.watches.mu.Lock()
-		defer c.watches.mu.Unlock()
-		return c.watches.eyes == 2
-	})
-	must(t, s.Delete(within(t), n))
-	must(t, receive(t, "the wait", wait))
-	next := waiting(within(t), s, later)
-	eventually(t, "the next one waits", func() bool {
-		c.watches.mu.Lock()
-		defer c.watches.mu.Unlock()
-		return len(c.watches.lines[c.dir("d")].waits) == 2
-	})
-	must(t, s.Delete(within(t), n)) // once more
-	pendingStill(t, next)
-	pendingStill(t, other)
-}
-
 // A list of which something was left out is none.
 func TestFilteredListIsDenied(t *testing.T) {
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("recurse") {
 			w.Header().Set("X-Consul-Results-Filtered-By-Acls", "true")
 			answerWith(w, 120)
 			return
 		}
-		<-r.Context().Done() // a key, which stays
 	})
-	s := fakeSession(t, c)
 	_, err := c.List(within(t), "d")
 	wantIs(t, err, driver.ErrDenied)
-	var waits []<-chan error
-	for i := range maxLineEyes + 1 {
-		waits = append(waits, waiting(within(t), s, waitedFor(strconv.Itoa(i), 100)))
-	}
-	for _, w := range waits {
-		wantIs(t, receive(t, "a wait", w), driver.ErrDenied)
+	for _, err := range c.Watch(within(t), "d") {
+		wantIs(t, err, driver.ErrDenied)
 	}
 }
 
 // To those who have no token Consul does not say that something was left out.
 func TestEmptyListWithoutAToken(t *testing.T) {
 	var denied atomic.Bool
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Consul-Default-ACL-Policy", "deny")
 		if !r.URL.Query().Has("recurse") && denied.Load() {
 			w.WriteHeader(http.StatusForbidden)
@@ -220,32 +186,11 @@ func TestEmptyListWithoutAToken(t *testing.T) {
 	wantIs(t, err, driver.ErrDenied)
 }
 
-// A new leader that does not know a session yet does not end it.
-func TestRenewalByALeaderThatLagsBehind(t *testing.T) {
-	var known atomic.Bool
-	known.Store(true)
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case strings.HasPrefix(r.URL.Path, "/v1/session/info/") && known.Load():
-			sessions(w, `[{"ID":"`+someSession+`"}]`)
-		case strings.HasPrefix(r.URL.Path, "/v1/session/info/"):
-			noSession(w)
-		default:
-			w.WriteHeader(http.StatusNotFound)
-		}
-	})
-	s := fakeSession(t, c)
-	wantIs(t, s.renew(within(t)), driver.ErrUnavailable)
-	must(t, s.Err())
-	known.Store(false)
-	wantIs(t, s.renew(within(t)), driver.ErrSessionLost)
-}
-
 // A leader that was elected a moment ago, and has not caught up, takes a session that
 // there is for one that there is not, and says that it was destroyed.
 func TestLeaderThatIsBehindDestroysNothing(t *testing.T) {
 	var destroys atomic.Int32
-	c := openOn(t, defaultTiming, posing(t, func(w http.ResponseWriter, r *http.Request) {
+	c := connectTo(t, posing(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/v1/session/create":
 			_, _ = w.Write([]byte(`{"ID":"` + someSession + `"}`))
@@ -253,26 +198,57 @@ func TestLeaderThatIsBehindDestroysNothing(t *testing.T) {
 			destroys.Add(1)
 			_, _ = w.Write([]byte("true"))
 		case r.URL.Path == "/v1/session/info/"+someSession && destroys.Load() < 2:
-			sessions(w, `[{"ID":"`+someSession+`"}]`)
+			sayingSessions(w, `[{"ID":"`+someSession+`"}]`)
 		default:
 			noSession(w)
 		}
 	}))
-	must(t, fakeSession(t, c).Close(within(t)))
+	s := fakeSession(t, c)
+	wantIs(t, s.Close(within(t)), driver.ErrUncertain)
+	must(t, s.Close(within(t)))
 	if n := destroys.Load(); n != 2 {
 		t.Errorf("it was destroyed %d times; want 2, for the first had no effect", n)
 	}
 }
 
-// A token that may not read sessions any more sees none, which says nothing.
-func TestHiddenSessionIsNotLost(t *testing.T) {
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Consul-Results-Filtered-By-Acls", "true")
+// waitedFor is a node of someSession.
+func waitedFor(id string, token uint64) driver.Node {
+	return driver.Node{
+		Dir: "d", ID: id, Key: "ns/d/" + someSession + "-" + id, Session: someSession, Token: token, Version: token,
+	}
+}
+
+func entryFor(n driver.Node, created, changed uint64) *api.KVPair {
+	return &api.KVPair{Key: n.Key, Session: someSession, CreateIndex: created, ModifyIndex: changed}
+}
+
+// renewNow makes one renewal of a session.
+func (c *conn) renewNow(t *testing.T, id string) error {
+	t.Helper()
+	o := attempt.Op{Store: store, Name: "renew", Key: id, Limit: patience}
+	return o.Do(within(t), c.sessions.Life(), c.send(o, forSession, func(ctx context.Context, a *api.Client) error { return c.renew(ctx, a, o) }))
+}
+
+// A new leader that does not know a session yet does not end it. Nor does a token that may
+// not read sessions any more.
+func TestRenewalByALeaderThatLagsBehind(t *testing.T) {
+	const known, hidden = 0, 1
+	var state atomic.Int32
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasPrefix(r.URL.Path, "/v1/session/info/"):
+			w.WriteHeader(http.StatusNotFound)
+			return
+		case state.Load() == known:
+			sayingSessions(w, `[{"ID":"`+someSession+`"}]`)
+			return
+		case state.Load() == hidden:
+			w.Header().Set("X-Consul-Results-Filtered-By-Acls", "true")
+		}
 		noSession(w)
 	})
-	s := fakeSession(t, c)
-	wantIs(t, s.lookUp(within(t)), driver.ErrDenied)
-	if err := s.Err(); err != nil {
-		t.Errorf("the session has ended: %v", err)
+	for now, kind := range []error{driver.ErrUnavailable, driver.ErrDenied, driver.ErrSessionLost} {
+		state.Store(int32(now))
+		wantIs(t, c.renewNow(t, someSession), kind)
 	}
 }

@@ -1,7 +1,10 @@
 package consul
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +13,6 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/drivers/internal/idle"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -55,11 +57,16 @@ func namespace(t testing.TB) string {
 // newAdmin returns a client that nothing interferes with.
 func newAdmin(t testing.TB, endpoint, token string) *api.Client {
 	t.Helper()
-	wire := newTransport(nil, patience, idle.CanLook)
-	client, err := api.NewClient(&api.Config{Address: endpoint, Token: token, HttpClient: wire.client()})
+	wire := new(http.Transport)
+	client, err := api.NewClient(&api.Config{Address: endpoint, Token: token, HttpClient: &http.Client{Transport: wire}})
 	must(t, err)
-	t.Cleanup(wire.close)
+	t.Cleanup(wire.CloseIdleConnections)
 	return client
+}
+
+// openOn connects to a target.
+func openOn(ctx context.Context, t driver.Target) (*conn, error) {
+	return open(ctx, t, net.DefaultResolver.LookupHost)
 }
 
 // fixture is a connection through a tap, with all that a test looks at it with.
@@ -73,22 +80,22 @@ type fixture struct {
 // start connects to the shared server.
 func start(t testing.TB) *fixture {
 	t.Helper()
-	return startOn(t, single.Get(t), defaultTiming)
+	return startOn(t, single.Get(t))
 }
 
 // startOn connects to the first server of a cluster, and sees that nothing is
 // left when the test is over.
-func startOn(t testing.TB, consul *testserver.Consul, timing timing) *fixture {
+func startOn(t testing.TB, consul *testserver.Consul) *fixture {
 	t.Helper()
 	endpoint := consul.Member(0).Endpoint()
 	f := &fixture{t: t, admin: newAdmin(t, endpoint, consul.Token), tap: newTap(t, endpoint)}
 	t.Cleanup(f.tap.close)
-	c, err := openWith(within(t), driver.Target{
+	c, err := openOn(within(t), driver.Target{
 		Hosts:     []string{f.tap.addr()},
 		Namespace: namespace(t),
 		Token:     driver.Secret(consul.Token),
 		Logger:    zaptest.NewLogger(t),
-	}, timing)
+	})
 	must(t, err)
 	f.conn = c
 	t.Cleanup(func() {
@@ -115,7 +122,7 @@ func (f *fixture) sessionsIn() (ids []string) {
 	all, _, err := f.admin.Session().List(&api.QueryOptions{RequireConsistent: true})
 	must(f.t, err)
 	for _, s := range all {
-		if strings.HasPrefix(s.Name, string(f.keyspace)+" ") {
+		if s.Name == string(f.keyspace) {
 			ids = append(ids, s.ID)
 		}
 	}
@@ -168,9 +175,14 @@ func (f *fixture) eventuallyWatched(n int) {
 func (f *fixture) eventuallyWaiting(dir string, n int) {
 	f.t.Helper()
 	eventually(f.t, fmt.Sprintf("%d waits", n), func() bool {
-		f.watches.mu.Lock()
-		defer f.watches.mu.Unlock()
-		l := f.watches.lines[f.dir(dir)]
-		return l != nil && len(l.waits) == n
+		f.scopes.mu.Lock()
+		defer f.scopes.mu.Unlock()
+		found := f.scopes.waits[f.dir(dir)]
+		for scope, waits := range f.scopes.waits {
+			if strings.HasPrefix(scope, f.dir(dir)) && scope != f.dir(dir) {
+				found += waits
+			}
+		}
+		return found == n
 	})
 }

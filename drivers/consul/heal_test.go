@@ -25,8 +25,8 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, group := overProxies(t, 1, brief())
-			owner := startOn(t, single.Get(t), defaultTiming)
+			f, group := overProxies(t, 1)
+			owner := startOn(t, single.Get(t))
 			owner.keyspace = f.keyspace
 			s := owner.open(time.Minute)
 			n := owner.create(s, "d", "0")
@@ -50,8 +50,8 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 // An agent that falls silent is left for another one.
 func TestWatchLeavesASilentAgent(t *testing.T) {
 	t.Parallel()
-	f, group := overProxies(t, 2, brief())
-	owner := startOn(t, single.Get(t), defaultTiming)
+	f, group := overProxies(t, 2)
+	owner := startOn(t, single.Get(t))
 	owner.keyspace = f.keyspace
 	s := owner.open(time.Minute)
 	v := viewing(within(t), t, f.conn, "d")
@@ -70,7 +70,7 @@ func TestWatchLeavesASilentAgent(t *testing.T) {
 func TestAgentIsRestarted(t *testing.T) {
 	t.Parallel()
 	consul := testserver.StartConsul(t, testserver.ConsulOptions{})
-	f := startOn(t, consul, defaultTiming)
+	f := startOn(t, consul)
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	v := viewing(within(t), t, f.conn, "d")
@@ -80,7 +80,7 @@ func TestAgentIsRestarted(t *testing.T) {
 	must(t, consul.Member(0).Kill())
 	must(t, consul.Member(0).Restart())
 	must(t, consul.WaitHealthy(within(t)))
-	eventually(t, "the session is renewed", func() bool { return s.renew(within(t)) == nil })
+	eventually(t, "calls are answered", func() bool { _, err := s.List(within(t), "d"); return err == nil })
 	pendingStill(t, wait)
 	f.remove(n.Key)
 	must(t, receive(t, "the wait", wait))
@@ -92,7 +92,7 @@ func TestAgentIsRestarted(t *testing.T) {
 func TestWatchOfAServerThatForgets(t *testing.T) {
 	t.Parallel()
 	consul := testserver.StartConsul(t, testserver.ConsulOptions{Dev: true})
-	f := startOn(t, consul, defaultTiming)
+	f := startOn(t, consul)
 	s := f.open(time.Minute)
 	for range 100 {
 		f.cycle(s, "d") // so that the index is high
@@ -117,10 +117,10 @@ func TestWatchOutlivesALeader(t *testing.T) {
 	consul := testserver.StartConsul(t, testserver.ConsulOptions{Members: 3})
 	leader, err := consul.Leader(within(t))
 	must(t, err)
-	f := startOn(t, consul, defaultTiming)
+	f := startOn(t, consul)
 	target := targetOf(t, consul)
 	target.Namespace = namespace(t)
-	c, err := openWith(within(t), target, defaultTiming)
+	c, err := openOn(within(t), target)
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	f.keyspace = c.keyspace
@@ -148,18 +148,18 @@ func TestWatchOutlivesALeader(t *testing.T) {
 func TestWatchFollowsTheIndex(t *testing.T) {
 	n, m := waitedFor("0", 100), waitedFor("1", 50)
 	var asked atomic.Int32
-	c := fake(t, defaultTiming, func(w http.ResponseWriter, r *http.Request) {
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		index := r.URL.Query().Get("index")
 		if !r.URL.Query().Has("consistent") {
 			t.Errorf("asked for what may be out of date: %v", r.URL)
 		}
 		switch asked.Add(1) {
-		case 1, 2: // the list, and the beginning of the query
+		case 1: // the beginning
 			answerWith(w, 200, entryFor(n, 100, 100))
-		case 3:
+		case 2:
 			answerWith(w, 100, entryFor(n, 100, 100))
-		case 4:
-			if index != "" {
+		case 3:
+			if index != "100" {
 				t.Errorf("asked for what is after %s", index)
 			}
 			answerWith(w, 90, entryFor(m, 50, 50))
@@ -173,7 +173,7 @@ func TestWatchFollowsTheIndex(t *testing.T) {
 	v := viewing(within(t), t, c, "d")
 	v.shows("a node", driver.Node{Key: n.Key, Token: n.Token})
 	v.shows("another", driver.Node{Key: m.Key, Token: m.Token})
-	eventually(t, "it is asked again", func() bool { return asked.Load() == 5 })
+	eventually(t, "it is asked again", func() bool { return asked.Load() == 4 })
 }
 
 // What Consul answers while it has no leader, or too many connections, does not
@@ -192,7 +192,7 @@ func TestWatchOverErrors(t *testing.T) {
 	}
 	n := waitedFor("0", 100)
 	var asked atomic.Int32
-	c := fake(t, brief(), func(w http.ResponseWriter, r *http.Request) {
+	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		at := int(asked.Add(1)) - 1
 		switch { // each error twice: for the list and for the query
 		case at < len(answers):

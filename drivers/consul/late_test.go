@@ -234,7 +234,7 @@ func TestFenceDeletedByAnOperator(t *testing.T) {
 	s := f.open(time.Minute)
 	h := f.abort(create(s))
 	must(t, s.Abandon(within(t), "d", "0"))
-	f.remove(f.keyspace.fence(s.id))
+	f.remove(f.fence(s.ID()))
 	f.create(s, "d", "1") // finds out
 	wantRefused(t, h)
 	f.wantKeys("d", 1)

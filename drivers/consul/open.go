@@ -1,148 +1,240 @@
 package consul
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
+	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/sessions"
+	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
-// maxTTL is what Consul grants at the most. How little it grants depends on the
-// servers' session_ttl_min.
-const maxTTL = 24 * time.Hour
+// The parameters of a URL.
+const (
+	paramNamespace   = "consul_namespace"
+	paramPartition   = "partition"
+	paramDatacenter  = "datacenter"
+	paramDialTimeout = "dial_timeout"
+)
 
-// shortestOpening is the least that the opening of a session may take, however
-// short its TTL.
-const shortestOpening = time.Second
+const defaultDialTimeout = 3 * time.Second
 
-// pause keeps attempts that fail at once apart.
-const pause = 50 * time.Millisecond
-
-// OpenSession implements driver.Conn. The session has no health checks: with
-// serfHealth, which Consul adds by itself, it would end when the agent is
-// thought to be dead, without regard to its TTL. Its nodes are deleted with it,
-// and what the lock-delay would protect from others, their names, is the
-// session's alone.
-func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
-	o := op{name: "open session", write: true, limit: max(c.timing.of(ttl), shortestOpening), life: c.ctx}
-	if ttl <= 0 || ttl > maxTTL {
-		return nil, invalid(o, "a TTL of %v; Consul grants from 10s, or less if session_ttl_min of its servers says so, to %v", ttl, maxTTL)
-	}
-	if !c.enter() {
-		return nil, failed(o, driver.ErrClosed, nil)
-	}
-	defer c.farther.Done()
-	o.keeping = c.keepsNone()
-	entry := &api.SessionEntry{
-		// By its name it is found again when the reply is lost.
-		Name:      fmt.Sprintf("%s %s", c.keyspace, strings.ToLower(rand.Text()[:12])),
-		TTL:       ttl.String(),
-		Behavior:  api.SessionBehaviorDelete,
-		LockDelay: time.Nanosecond, // the shortest there is; 0 is 15 s
-	}
-	var id string
-	sent := time.Now()
-	err := c.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
-		id, _, err = a.Session().CreateNoChecks(entry, new(api.WriteOptions).WithContext(ctx))
-		return err
+func init() {
+	driver.Register(store, driver.Opener{
+		Open: func(ctx context.Context, t driver.Target) (driver.Conn, error) {
+			c, err := open(ctx, t, net.DefaultResolver.LookupHost)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		DefaultPort: "8500",
+		TLS:         true,
+		Token:       true,
+		MaxTTL:      maxTTL,
+		Params: []driver.Param{
+			{Name: paramNamespace, Check: isName,
+				Doc: "the namespace of Consul Enterprise, which is not the one in the path (default: the token's)"},
+			{Name: paramPartition, Check: isName, Doc: "the admin partition of Consul Enterprise (default: the agent's)"},
+			{Name: paramDatacenter, Check: isName, Doc: "the datacenter whose store to use (default: the agent's)"},
+			{Name: paramDialTimeout, Check: isTimeout,
+				Doc: "how long one attempt to connect may take (default 3s; no longer than a third of the session's TTL)"},
+		},
 	})
-	switch {
-	case err == nil:
-	case strings.Contains(err.Error(), errTTL):
-		return nil, invalid(o, "a TTL of %v; this server grants %s", ttl, granted(err.Error()))
-	case errors.Is(err, driver.ErrUncertain):
-		c.findAndDestroy(entry.Name, ttl)
-		return nil, err
-	default:
-		return nil, err
-	}
-	s := newSession(c, id, ttl, sent)
-	if !c.adopt(s) { // Close has begun in the meantime
-		s.close()
-		s.cancel()
-		s.lease.Wait()
-		c.farther.Go(func() { c.destroyUntilDone(id, o.limit, ttl) })
-		return nil, s.Err()
-	}
-	return s, nil
 }
 
-// keepsNone reports whether there is no session. Then the opening of one makes the
-// connection by which it is kept: a new one, as one that was idle may be dead
-// without having told.
-func (c *conn) keepsNone() bool {
-	c.mu.Lock()
-	none := len(c.sessions) == 0
-	c.mu.Unlock()
-	if none && c.refresh != nil {
-		c.refresh()
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+func isName(s string) error {
+	if !name.MatchString(s) {
+		return fmt.Errorf(`%q is not a name of 1 to 64 letters, digits, "-" and "_" that begins with a letter or a digit`, s)
 	}
-	return none
+	return nil
 }
 
-// granted finds the range in what a server says: "must be between
-// [10s=24h0m0s]".
-func granted(text string) string {
-	_, text, _ = strings.Cut(text, "[")
-	text, _, _ = strings.Cut(text, "]")
-	if least, most, ok := strings.Cut(text, "="); ok {
-		return fmt.Sprintf("from %s (its session_ttl_min) to %s", least, most)
+func isTimeout(s string) error {
+	if d, err := time.ParseDuration(s); err != nil || d < time.Millisecond {
+		return fmt.Errorf("%q is not a duration of at least 1ms, as %q", s, defaultDialTimeout.String())
 	}
-	return fmt.Sprintf("no less than its session_ttl_min, which is 10s by default, and no more than %v", maxTTL)
+	return nil
 }
 
-// destroy ends a session. One that does not exist is success. That it does not is
-// asked once more: a leader that was elected a moment ago, and has not caught up,
-// says it of any.
-func (c *conn) destroy(ctx context.Context, id string, limit time.Duration) error {
-	o := op{name: "destroy session", key: id, write: true, limit: limit, life: c.ctx}
-	err := c.do(ctx, o, func(ctx context.Context, a *agent) error {
-		done := false
-		_, err := a.Raw().Write("/v1/session/destroy/"+id, nil, &done, new(api.WriteOptions).WithContext(ctx))
-		if err == nil && !done {
-			err = errNoAgent
-		}
-		return err
-	})
+// Options are the settings of New. The zero value is a sensible default.
+type Options struct {
+	// Logger gets at level debug what the driver does about agents that do not answer. nil
+	// means silence.
+	Logger *zap.Logger
+
+	// ConsulNamespace and Partition are those that the client was configured with, for
+	// Consul Enterprise. The client does not tell, and transactions need to know.
+	ConsulNamespace, Partition string
+}
+
+// New returns a connection that uses the caller's own client, its agent, token and HTTP
+// connections. Everything is kept below namespace, one or more path segments joined by "/";
+// the empty one is "coordkit". opts may be nil. A namespace of another form (see
+// driver.Namespace) is an error that Is driver.ErrInvalid.
+//
+// The caller closes the connection, which does not close idle HTTP connections of the
+// client. The package comment says how the client should be configured.
+func New(client *api.Client, namespace string, opts *Options) (driver.Conn, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	namespace, err := driver.Namespace(namespace)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("consul: %w", err)
 	}
-	read := o
-	read.write = false
-	exists, err := c.exists(ctx, read, id)
-	if err == nil && exists {
-		err = errors.New("the leader does not know the session yet")
-	}
-	if err == nil || errors.Is(err, driver.ErrClosed) {
-		return err
-	}
-	var e *driver.Error
-	if errors.As(err, &e) && e.Kind == driver.ErrUnavailable { // which is said of the read
-		err = e.Err
-	}
-	return failed(o, driver.ErrUncertain, err)
+	t := tenant{opts.ConsulNamespace, opts.Partition}
+	return newConn(&agents{all: []agent{{client, client}}}, namespace, t, opts.Logger, sessions.New(store)), nil
 }
 
-// exists asks whether there is such a session.
-func (c *conn) exists(ctx context.Context, o op, id string) (bool, error) {
-	var found *api.SessionEntry
-	err := c.do(ctx, o, func(ctx context.Context, a *agent) (err error) {
-		var meta *api.QueryMeta
-		found, meta, err = a.Session().Info(id, consistently(ctx))
-		err = answered(meta, err)
-		if err == nil && found == nil && meta.ResultsFilteredByACLs {
-			err = errHidden
+func newConn(a *agents, namespace string, t tenant, log *zap.Logger, keeper *sessions.Keeper) *conn {
+	if log == nil {
+		log = zap.NewNop()
+	}
+	a.log = log
+	k := newKeyspace(namespace)
+	c := &conn{keyspace: k, tenant: t, agents: a, sessions: keeper, watching: make(chan struct{}, mostWatches)}
+	c.scopes = scopes{
+		keyspace: k, waits: make(map[string]int), keys: make(map[string]int),
+		wants: make(map[string]uint64), asked: make(map[question]*answer),
+	}
+	c.waits = watch.NewHub(store, keeper, c.followScope)
+	c.watches = watch.NewHub(store, keeper, c.followDir)
+	return c
+}
+
+// open makes a connection with clients of its own, two for each agent. It does not connect:
+// the first call tells whether the agents are there.
+func open(ctx context.Context, t driver.Target, lookup func(ctx context.Context, host string) ([]string, error)) (*conn, error) {
+	o := attempt.Op{Store: store, Name: "open", Key: t.Namespace}
+	if ctx.Err() != nil {
+		return nil, o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
+	}
+	if len(t.Hosts) == 0 {
+		return nil, o.Failed(driver.ErrInvalid, errors.New("no agent to connect to; want host:port"))
+	}
+	timeout, err := time.ParseDuration(cmp.Or(t.Params[paramDialTimeout], defaultDialTimeout.String()))
+	if err != nil {
+		return nil, o.Failed(driver.ErrInvalid, fmt.Errorf("parameter %s: %w", paramDialTimeout, err))
+	}
+	if strings.ContainsAny(cmp.Or(string(t.Token), os.Getenv(api.HTTPTokenEnvName)), "\r\n\x00") {
+		return nil, o.Failed(driver.ErrInvalid, fmt.Errorf("the token that token_file, token_env or %s names "+
+			"has more than one line; want the token alone", api.HTTPTokenEnvName))
+	}
+	// Package api would take the environment's for requests, and transactions need them too.
+	in := tenant{
+		namespace: cmp.Or(t.Params[paramNamespace], os.Getenv("CONSUL_NAMESPACE")),
+		partition: cmp.Or(t.Params[paramPartition], os.Getenv("CONSUL_PARTITION")),
+	}
+	keeper := sessions.New(store)
+	all := &agents{all: make([]agent, len(t.Hosts))}
+	d := &dialer{
+		timeout: timeout, lookup: lookup, life: keeper.Life(),
+		round: func() uint64 { return all.turn.Load() / uint64(len(all.all)) },
+	}
+	// Other programs may need a connection that is idle. One for sessions stays longer: if
+	// the agent grants no more connections, sessions are kept all the same.
+	calls, kept := d.newTransport(t.TLS, maxConns, 10*time.Second), d.newTransport(t.TLS, 1, 2*time.Minute)
+	all.close = func() { calls.CloseIdleConnections(); kept.CloseIdleConnections() }
+	for i, host := range t.Hosts {
+		for client, transport := range map[**api.Client]*http.Transport{&all.all[i].calls: calls, &all.all[i].sessions: kept} {
+			config := &api.Config{
+				Address: host, Scheme: "http", HttpClient: httpClient(transport), Token: string(t.Token),
+				Datacenter: t.Params[paramDatacenter], Namespace: in.namespace, Partition: in.partition,
+			}
+			if t.TLS != nil {
+				config.Scheme = "https"
+			}
+			if *client, err = api.NewClient(config); err != nil {
+				return nil, o.Failed(driver.ErrInvalid, fmt.Errorf("agent %s: %w", host, err))
+			}
 		}
-		return err
-	})
-	return found != nil, err
+	}
+	return newConn(all, t.Namespace, in, t.Logger, keeper), nil
 }
 
-var errHidden = api.StatusError{Code: http.StatusForbidden, Body: "the token may not read the sessions of the node"}
+// maxConns is how many connections there are to an agent, apart from those for sessions.
+// An agent grants 200 to all programs of an address (http_max_conns_per_client).
+const maxConns = 64
+
+// dialer dials the addresses of a host in turns. The library has no such thing: a
+// net.Dialer stays with the first address that accepts, also if nothing answers there, so
+// behind a name with several addresses a lock would never reach the others (rules E3, S3).
+type dialer struct {
+	timeout time.Duration // of one attempt to connect
+	lookup  func(ctx context.Context, host string) ([]string, error)
+	round   func() uint64   // how often all agents have had their turn
+	life    context.Context // no connection is made after its end (rule N1)
+}
+
+// dial resolves the host anew, and begins with another address in each round.
+func (d *dialer) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	defer context.AfterFunc(d.life, cancel)()
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := d.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	err = &net.AddrError{Err: "no address of the host", Addr: host}
+	for i := range addrs {
+		addr := addrs[(uint64(i)+d.round())%uint64(len(addrs))]
+		within := net.Dialer{Timeout: d.timeout / time.Duration(len(addrs))}
+		conn, failed := within.DialContext(ctx, network, net.JoinHostPort(addr, port))
+		if failed == nil && d.life.Err() != nil {
+			_ = conn.Close() // unused
+			failed = net.ErrClosed
+		}
+		if failed == nil {
+			return conn, nil
+		}
+		err = failed
+	}
+	return nil, err
+}
+
+// newTransport returns a transport that dials by d. config may be nil, for no TLS. A proxy
+// that the environment names is not used: a lock has to reach its store, and none of the
+// other stores' drivers would use it.
+func (d *dialer) newTransport(config *tls.Config, mostIdle int, idle time.Duration) *http.Transport {
+	return &http.Transport{
+		DialContext:         d.dial,
+		TLSClientConfig:     config.Clone(),
+		TLSHandshakeTimeout: d.timeout,
+		MaxConnsPerHost:     maxConns,
+		MaxIdleConnsPerHost: mostIdle,
+		IdleConnTimeout:     idle,
+		DisableCompression:  true, // agents are near
+		// With TLS all requests share a connection. It is tested, as a mute one would hold
+		// all of them.
+		ForceAttemptHTTP2: true,
+		HTTP2:             &http.HTTP2Config{SendPingTimeout: 2 * time.Second, PingTimeout: time.Second},
+	}
+}
+
+// httpClient returns a client that follows no redirect, as no agent sends one.
+func httpClient(t *http.Transport) *http.Client {
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

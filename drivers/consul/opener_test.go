@@ -15,7 +15,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/drivers/internal/idle"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -141,9 +140,9 @@ func TestOpenerSaysWhatAURLMayHold(t *testing.T) {
 // On a client of the program's own.
 func TestNew(t *testing.T) {
 	consul := single.Get(t)
-	wire := newTransport(nil, time.Second, idle.CanLook)
-	defer wire.close()
-	client, err := api.NewClient(&api.Config{Address: consul.Member(0).Endpoint(), HttpClient: wire.client()})
+	wire := new(http.Transport)
+	defer wire.CloseIdleConnections()
+	client, err := api.NewClient(&api.Config{Address: consul.Member(0).Endpoint(), HttpClient: &http.Client{Transport: wire}})
 	must(t, err)
 	c, err := New(client, "", &Options{})
 	must(t, err)
@@ -193,7 +192,7 @@ func TestEnterpriseParameters(t *testing.T) {
 			var ops api.TxnOps
 			_ = json.NewDecoder(r.Body).Decode(&ops)
 			got.Store(&ops)
-			_ = json.NewEncoder(w).Encode(api.TxnResponse{Results: api.TxnResults{{KV: entryFor(waitedFor("0", 100), 100, 100)}}})
+			_ = json.NewEncoder(w).Encode(api.TxnResponse{Results: api.TxnResults{{KV: entryFor(waitedFor("0", 100), 100, 100)}, {KV: entryFor(waitedFor("0", 100), 100, 100)}}})
 		default:
 			_, _ = w.Write([]byte("true"))
 		}
@@ -220,4 +219,24 @@ func TestEnterpriseParameters(t *testing.T) {
 		}
 	}
 	must(t, c.Close())
+}
+
+// A tenant that only the environment names is that of transactions as well.
+func TestTenantOfTheEnvironment(t *testing.T) {
+	t.Setenv("CONSUL_NAMESPACE", "team-a")
+	t.Setenv("CONSUL_PARTITION", "part-b")
+	c, err := openOn(within(t), driver.Target{Hosts: []string{"127.0.0.1:1"}, Namespace: "x"})
+	must(t, err)
+	defer c.Close()
+	if want := (tenant{"team-a", "part-b"}); c.tenant != want {
+		t.Errorf("transactions are for %+v; want %+v", c.tenant, want)
+	}
+}
+
+func TestTokenOfSeveralLines(t *testing.T) {
+	_, err := openOn(within(t), driver.Target{Hosts: []string{"127.0.0.1:1"}, Namespace: "x", Token: "one\ntwo"})
+	wantIs(t, err, driver.ErrInvalid)
+	t.Setenv("CONSUL_HTTP_TOKEN", "one\ntwo")
+	_, err = openOn(within(t), driver.Target{Hosts: []string{"127.0.0.1:1"}, Namespace: "x"})
+	wantIs(t, err, driver.ErrInvalid)
 }

@@ -3,33 +3,38 @@ package consul
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/consul/api"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/fence"
 	"github.com/coordkit/coordkit/coord/driver/lease"
+	"github.com/coordkit/coordkit/coord/driver/sessions"
 )
 
-// session implements driver.Session, driver.CreateLister and driver.AnyWaiter
-// on a session of Consul.
+// maxTTL is what Consul grants at the most. How little it grants depends on the servers'
+// session_ttl_min.
+const maxTTL = 24 * time.Hour
+
+// session implements driver.Session, driver.CreateLister and driver.AnyWaiter. What it is
+// and how it ends is in sessions.Session.
 type session struct {
-	conn      *conn
-	id        string
-	ttl       time.Duration
-	lease     *lease.Lease
-	fence     fence
-	ledger    ledger
-	destroyed atomic.Bool // the store has confirmed that the session is gone
+	sessions.Session
+	conn  *conn
+	fence fence.Position
 
-	ctx    context.Context // ends with the session
-	cancel context.CancelFunc
-
-	mu      sync.Mutex
-	looking chan struct{} // closed when it was looked up whether the session exists; nil: it is not
+	mu sync.Mutex
+	// written is the index of the session's last acknowledged create or update in each
+	// directory, if it has deleted nothing there since.
+	written  map[string]uint64
+	removals int
+	own      map[string]driver.Node // the session's nodes as it has written them, by key
 }
 
 var (
@@ -37,195 +42,173 @@ var (
 	_ driver.AnyWaiter    = (*session)(nil)
 )
 
-// newSession makes the session that was created by a request sent at the time
-// given.
-func newSession(c *conn, id string, ttl time.Duration, sent time.Time) *session {
-	s := &session{conn: c, id: id, ttl: ttl}
-	s.ctx, s.cancel = context.WithCancel(c.ctx)
-	s.lease = lease.Keep(lease.Config{Store: store, Session: id, TTL: ttl, Sent: sent, Renew: s.renew})
-	return s
-}
-
-// ID implements driver.Session: the session as /v1/session/list shows it.
-func (s *session) ID() string { return s.id }
-
-// TTL implements driver.Session. The server waits for twice as long.
-func (s *session) TTL() time.Duration { return s.ttl }
-
-// Done implements driver.Session.
-func (s *session) Done() <-chan struct{} { return s.lease.Done() }
-
-// Err implements driver.Session.
-func (s *session) Err() error { return s.lease.Err() }
-
-// renew renews the session once. That there is no such session is looked up
-// again: a leader that was elected a moment ago may not have caught up with
-// what its predecessor had acknowledged.
-func (s *session) renew(ctx context.Context) error {
-	o := s.renewal()
-	err := s.conn.do(ctx, o, func(ctx context.Context, a *agent) error {
-		var renewed []api.SessionEntry
-		_, err := a.Raw().Write("/v1/session/renew/"+s.id, nil, &renewed, new(api.WriteOptions).WithContext(ctx))
-		if err == nil && (len(renewed) != 1 || renewed[0].ID != s.id) {
-			err = errNoAgent
+// OpenSession implements driver.Conn. The session has no health checks: with serfHealth,
+// which Consul adds by default, it would end when the agent is thought to be dead. If the
+// reply is lost, a session that nothing is bound to is left to expire.
+func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	o := attempt.Op{Store: store, Name: "open session", Write: true, Limit: max(min(ttl/3, limit), time.Second)}
+	if ttl <= 0 || ttl > maxTTL {
+		return nil, o.Failed(driver.ErrInvalid, fmt.Errorf("a TTL of %v; want %s", ttl, grantedTTL("")))
+	}
+	entry := &api.SessionEntry{
+		Name:      string(c.keyspace),
+		TTL:       ttl.String(),
+		Behavior:  api.SessionBehaviorDelete,
+		LockDelay: time.Nanosecond, // the shortest there is; 0 is 15 s
+	}
+	var id string
+	sent := time.Now()
+	err := o.Do(ctx, c.sessions.Life(), c.send(o, forSession, func(ctx context.Context, a *api.Client) (err error) {
+		id, _, err = a.Session().CreateNoChecks(entry, new(api.WriteOptions).WithContext(ctx))
+		if err == nil && id == "" {
+			err = errNotConsul
 		}
 		return err
-	})
-	if !hasStatus(err, http.StatusNotFound) {
-		return err
+	}))
+	if errors.Is(err, driver.ErrInvalid) && strings.Contains(err.Error(), "Invalid Session TTL") {
+		return nil, o.Failed(driver.ErrInvalid, fmt.Errorf("a TTL of %v; want %s", ttl, grantedTTL(err.Error())))
 	}
-	if err := s.lookUp(ctx); err != nil {
-		return err
-	}
-	return failed(o, driver.ErrUnavailable, errors.New("the leader does not know the session yet"))
-}
-
-func (s *session) renewal() op {
-	return op{name: "renew", key: s.id, urgent: true, keeping: true, limit: s.ttl / 2, life: s.ctx}
-}
-
-// lookUp asks whether the session exists. The error Is ErrSessionLost if it
-// does not.
-func (s *session) lookUp(ctx context.Context) error {
-	exists, err := s.conn.exists(ctx, s.renewal(), s.id)
-	if err == nil && !exists {
-		s.destroyed.Store(true)
-		return s.lost()
-	}
-	return err
-}
-
-// suspect is told that a node of the session is gone without its doing. That
-// may be because the session is: then it ends here, and not with the next
-// renewal. It returns when that is known, or ctx has ended. All who suspect at
-// a time are served by one request.
-func (s *session) suspect(ctx context.Context) {
-	s.mu.Lock()
-	looked := s.looking
-	if looked == nil {
-		looked = make(chan struct{})
-		s.looking = looked
-		s.conn.begin(func() { s.look(looked) })
-	}
-	s.mu.Unlock()
-	// What is the first does not matter: the caller looks at all of them.
-	select {
-	case <-looked:
-	case <-ctx.Done():
-	case <-s.Done():
-	}
-}
-
-func (s *session) look(looked chan struct{}) {
-	if err := s.lookUp(s.ctx); errors.Is(err, driver.ErrSessionLost) {
-		s.lease.End(err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.looking = nil
-	close(looked)
-}
-
-func (s *session) lost() error {
-	return failed(op{name: "session", key: s.id}, driver.ErrSessionLost, errNoSession)
-}
-
-// close ends the session without a word to the store.
-func (s *session) close() {
-	s.lease.End(failed(op{name: "session", key: s.id}, driver.ErrClosed, nil))
-}
-
-// limit is that of an attempt.
-func (s *session) limit() time.Duration { return s.conn.timing.of(s.ttl) }
-
-// op describes a read of the session.
-func (s *session) op(name, key string) op {
-	return op{name: name, key: key, limit: s.limit(), life: s.ctx}
-}
-
-// change describes a write.
-func (s *session) change(name, key string) op {
-	o := s.op(name, key)
-	o.write = true
-	return o
-}
-
-// live makes a call, unless the session is over, and turns the outcome into
-// the session's error if it ends meanwhile: whoever is told of a success may
-// rely on it that the session was alive after it. A transaction that is told
-// that there is no such session ends it: that is known then before the next
-// renewal tells.
-func (s *session) live(call func() error) error {
-	if err := s.Err(); err != nil {
-		return err
-	}
-	err := call()
-	if errors.Is(err, errNoSession) {
-		s.destroyed.Store(true)
-		s.lease.End(s.lost())
-	}
-	if over := s.Err(); over != nil {
-		return over
-	}
-	return err
-}
-
-// List implements driver.Session.
-func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
-	err = s.live(func() (err error) {
-		nodes, err = s.list(ctx, s.op("list", dir), dir)
-		return err
-	})
 	if err != nil {
 		return nil, err
 	}
-	return nodes, nil
-}
-
-// list makes a list. A read as Consul makes it by default is enough if it shows the
-// session's own nodes as they were acknowledged, which proves that it is not older
-// (L3). Otherwise, or if there is none to go by, it takes one that is linearizable.
-func (s *session) list(ctx context.Context, o op, dir string) ([]driver.Node, error) {
-	c, page := s.conn, s.ledger.page(dir)
-	if !page.empty() {
-		kvs, err := c.listAs(ctx, o, c.dir(dir), api.QueryOptions{})
-		if err != nil {
-			return nil, err
-		}
-		if nodes := c.nodes(dir, kvs); page.shown(s.id, nodes) {
-			return nodes, nil
-		}
-	}
-	kvs, err := c.list(ctx, o, c.dir(dir))
-	if err != nil {
+	s := &session{conn: c, written: make(map[string]uint64), own: make(map[string]driver.Node)}
+	renew := attempt.Op{Store: store, Name: "renew", Key: id, Limit: ttl / 2}
+	revoke := attempt.Op{Store: store, Name: "close", Key: id, Write: true, Limit: min(ttl/3, limit)}
+	err = c.sessions.Open(&s.Session, sessions.Config{
+		Lease: lease.Config{
+			Session: id, TTL: ttl, Sent: sent,
+			Renew: c.send(renew, forSession, func(ctx context.Context, a *api.Client) error { return c.renew(ctx, a, renew) }),
+		},
+		Revoke: c.send(revoke, forSession, func(ctx context.Context, a *api.Client) error { return c.destroy(ctx, a, revoke) }),
+	})
+	if err != nil { // the connection was closed; if this fails too, the session expires
+		last, cancel := context.WithTimeout(context.Background(), time.Second/2)
+		defer cancel()
+		_ = c.send(revoke, forSession, func(ctx context.Context, a *api.Client) error { return c.destroy(ctx, a, revoke) })(last)
 		return nil, err
 	}
-	nodes := c.nodes(dir, kvs)
-	s.ledger.missing(dir, page, nodes)
-	return nodes, nil
+	return s, nil
 }
 
-// Close implements driver.Session: it destroys the session, which removes all
-// nodes in one step. What the store does not confirm before ctx ends is tried
-// on in the background until the session has expired or the connection is
-// closed.
-func (s *session) Close(ctx context.Context) error {
-	s.close()
-	if s.destroyed.Load() {
+// grantedTTL finds the range in what a server says: "must be between [10s=24h0m0s]".
+func grantedTTL(text string) string {
+	_, text, _ = strings.Cut(text, "[")
+	text, _, _ = strings.Cut(text, "]")
+	if least, most, ok := strings.Cut(text, "="); ok {
+		return fmt.Sprintf("from %s (session_ttl_min of the servers) to %s", least, most)
+	}
+	return fmt.Sprintf("from 10s (or session_ttl_min of the servers) to %v", maxTTL)
+}
+
+// renew renews a session. If the leader does not know it, the leader may have been elected
+// a moment ago and lack what its predecessor has acknowledged. So a linearizable read
+// decides.
+func (c *conn) renew(ctx context.Context, a *api.Client, o attempt.Op) error {
+	var renewed []api.SessionEntry // the method of package api hides what was answered
+	_, err := a.Raw().Write("/v1/session/renew/"+o.Key, nil, &renewed, new(api.WriteOptions).WithContext(ctx))
+	answer, _ := errors.AsType[api.StatusError](err)
+	switch {
+	case answer.Code == http.StatusNotFound:
+	case err != nil:
+		return err
+	case len(renewed) != 1 || renewed[0].ID != o.Key:
+		return errNotConsul
+	default:
 		return nil
 	}
-	if !s.conn.enter() { // Close of the connection has begun, and it does the rest
-		return s.conn.destroy(ctx, s.id, s.limit())
-	}
-	defer s.conn.farther.Done()
-	err := s.conn.destroy(ctx, s.id, s.limit())
-	if errors.Is(err, driver.ErrUncertain) && ctx.Err() == nil { // another agent may answer
-		err = s.conn.destroy(ctx, s.id, s.limit())
-	}
-	if err != nil {
-		s.conn.farther.Go(func() { s.conn.destroyUntilDone(s.id, s.limit(), s.ttl) })
+	switch exists, err := sessionExists(ctx, a, o); {
+	case err != nil:
 		return err
+	case exists:
+		return o.Failed(driver.ErrUnavailable, errors.New("the leader does not know the session yet"))
 	}
-	s.destroyed.Store(true)
+	return o.Failed(driver.ErrSessionLost, errors.New("the store knows no such session"))
+}
+
+// destroy ends a session with all its keys. Such a leader takes a session that it does not
+// know for one that is gone. So a linearizable read follows.
+func (c *conn) destroy(ctx context.Context, a *api.Client, o attempt.Op) error {
+	done := false // the method of package api does not look at the answer
+	_, err := a.Raw().Write("/v1/session/destroy/"+o.Key, nil, &done, new(api.WriteOptions).WithContext(ctx))
+	switch {
+	case err != nil:
+		return err
+	case !done:
+		return errNotConsul
+	}
+	switch exists, err := sessionExists(ctx, a, o); {
+	case err != nil:
+		return err
+	case exists:
+		return o.Failed(driver.ErrUncertain, errors.New("the leader does not know the session yet"))
+	}
 	return nil
+}
+
+func sessionExists(ctx context.Context, a *api.Client, o attempt.Op) (bool, error) {
+	entry, meta, err := a.Session().Info(o.Key, consistently(ctx))
+	switch {
+	case err != nil:
+		return false, err
+	case meta.LastIndex == 0:
+		return false, errNotConsul
+	case entry == nil && meta.ResultsFilteredByACLs:
+		return false, api.StatusError{Code: http.StatusForbidden, Body: "the token may not read the sessions of the node"}
+	}
+	return entry != nil, nil
+}
+
+// consistently makes a linearizable read. By default Consul answers from what its leader
+// has, also if the leader was deposed and does not know it yet, or has not caught up yet.
+func consistently(ctx context.Context) *api.QueryOptions {
+	return (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx)
+}
+
+// asOf is how much the session had deleted before a write.
+func (s *session) asOf() (removals int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removals
+}
+
+// wrote takes note of the session's write of a node, unless it has deleted something in the
+// meantime: the order of the two is not known.
+func (s *session) wrote(n driver.Node, asOf int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.own[n.Key]; !known.Same(n) || known.Version < n.Version {
+		s.own[n.Key] = driver.Node{Key: n.Key, Token: n.Token, Version: n.Version}
+	}
+	if asOf == s.removals {
+		s.written[n.Dir] = max(s.written[n.Dir], n.Version)
+	}
+}
+
+// removed takes note that the session may have deleted a node, at an index that Consul does
+// not tell.
+func (s *session) removed(dir, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removals++
+	delete(s.written, dir)
+	delete(s.own, key)
+}
+
+// version returns the index of a node's last change, as far as it is known. The caller's
+// node may be from before an update.
+func (s *session) version(n driver.Node) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := max(n.Version, n.Token)
+	if known := s.own[n.Key]; known.Same(n) {
+		version = max(version, known.Version)
+	}
+	return version
+}
+
+// lastWrite returns the index of the last change in a directory, or 0 if it is not known.
+func (s *session) lastWrite(dir string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written[dir]
 }

@@ -1,7 +1,6 @@
 package consul
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ func TestSessionInTheStore(t *testing.T) {
 	s := f.open(90 * time.Second)
 	info := f.sessionInfo(s.ID())
 	if info == nil || info.TTL != "1m30s" || info.Behavior != "delete" || info.LockDelay != time.Millisecond ||
-		len(info.NodeChecks)+len(info.ServiceChecks)+len(info.Checks) > 0 || !strings.HasPrefix(info.Name, string(f.keyspace)+" ") {
+		len(info.NodeChecks)+len(info.ServiceChecks)+len(info.Checks) > 0 || !strings.HasPrefix(info.Name, string(f.keyspace)) {
 		t.Errorf("the session is %+v", info)
 	}
 	if s.TTL() != 90*time.Second {
@@ -39,7 +38,7 @@ func TestSessionInTheStore(t *testing.T) {
 }
 
 func TestRangeOfTTL(t *testing.T) {
-	f := startOn(t, standard.Get(t), defaultTiming)
+	f := startOn(t, standard.Get(t))
 	for ttl, want := range map[time.Duration][]string{
 		9 * time.Second:            {"9s", "from 10s", "to 24h0m0s", "session_ttl_min"},
 		time.Nanosecond:            {"1ns", "from 10s", "to 24h0m0s"},
@@ -57,7 +56,7 @@ func TestRangeOfTTL(t *testing.T) {
 	}
 	f.open(10 * time.Second)
 	f.open(24 * time.Hour)
-	if got := granted("some other words"); !strings.Contains(got, "10s") || !strings.Contains(got, "24h") {
+	if got := grantedTTL("some other words"); !strings.Contains(got, "10s") || !strings.Contains(got, "24h") {
 		t.Errorf("without the server's words the range is %q", got)
 	}
 }
@@ -68,7 +67,7 @@ func TestSessionDestroyedByAnOperator(t *testing.T) {
 	n := f.create(other, "d", "0")
 	f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
-	f.destroySession(s.id)
+	f.destroySession(s.ID())
 	receive(t, "Done", s.Done())
 	wantIs(t, s.Err(), driver.ErrSessionLost)
 	wantIs(t, receive(t, "the wait", wait), driver.ErrSessionLost)
@@ -85,33 +84,9 @@ func TestSessionDestroyedByAnOperator(t *testing.T) {
 		wantIs(t, s.Delete(within(t), n), driver.ErrSessionLost)
 		wantIs(t, s.Abandon(within(t), "d", "0"), driver.ErrSessionLost)
 		wantIs(t, s.WaitDelete(within(t), n), driver.ErrSessionLost)
-		must(t, s.Close(within(t)))
 	})
 	wantSent(t, "an ended session", counted, sent{})
 	wantIs(t, s.Err(), driver.ErrSessionLost) // only the first reason counts
-}
-
-// A node of the session that is gone without its doing makes it ask whether it
-// lives on: long before the next renewal.
-func TestOwnNodeGoneWithTheSession(t *testing.T) {
-	f := start(t)
-	s := f.open(time.Hour)
-	nodes := f.fill(s, "d", 10)
-	f.create(s, "e", "0")
-	var waits []<-chan error
-	for _, n := range nodes {
-		waits = append(waits, waiting(within(t), s, n))
-	}
-	f.eventuallyWaiting("d", len(nodes))
-	f.remove(nodes[0].Key)
-	must(t, receive(t, "the wait for a node that was removed", waits[0]))
-	must(t, s.Err())
-	f.destroySession(s.id)
-	for _, w := range waits[1:] {
-		wantIs(t, receive(t, "a wait", w), driver.ErrSessionLost)
-	}
-	receive(t, "Done", s.Done())
-	wantIs(t, s.Err(), driver.ErrSessionLost)
 }
 
 // A transaction for a session that is gone is how it may learn of that first.
@@ -122,7 +97,7 @@ func TestTransactionsLearnOfTheLoss(t *testing.T) {
 		"abandon": func(s *session) error { return s.Abandon(within(t), "d", "0") },
 	} {
 		s := f.open(time.Minute)
-		f.destroySession(s.id)
+		f.destroySession(s.ID())
 		err := do(s)
 		wantIs(t, err, driver.ErrSessionLost)
 		if ended := s.Err(); ended == nil {
@@ -146,100 +121,11 @@ func TestCloseRemovesTheNodesAtOnce(t *testing.T) {
 	wantIs(t, receive(t, "the wait", wait), driver.ErrClosed)
 	f.wantKeys("d", 1)
 	f.wantKeys(".fence", 0)
-	if f.sessionInfo(s.id) != nil {
+	if f.sessionInfo(s.ID()) != nil {
 		t.Error("the session is still there")
 	}
 	_, err := s.Create(within(t), "d", "1", nil)
 	wantIs(t, err, driver.ErrClosed)
-}
-
-// What Close could not do within its ctx goes on in the background.
-func TestCloseWithAnEndedContext(t *testing.T) {
-	f := start(t)
-	s := f.open(time.Minute)
-	f.create(s, "d", "0")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	wantIs(t, s.Close(ctx), context.Canceled)
-	receive(t, "Done", s.Done())
-	eventually(t, "the session is destroyed", func() bool { return f.sessionInfo(s.id) == nil })
-	f.wantKeys("d", 0)
-}
-
-// The connection is closed right after: it does not forget the sessions that it
-// still has to end.
-func TestConnCloseFinishesWhatSessionsLeft(t *testing.T) {
-	f := start(t)
-	left, open := f.open(time.Minute), f.open(time.Minute)
-	f.create(left, "d", "0")
-	f.create(open, "d", "0")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	wantIs(t, left.Close(ctx), context.Canceled)
-	must(t, f.conn.Close())
-	must(t, f.conn.Close())
-	wantIs(t, open.Err(), driver.ErrClosed)
-	if n := len(f.sessionsIn()); n > 0 {
-		t.Errorf("%d sessions are left", n)
-	}
-	f.wantKeys("d", 0)
-	_, err := f.OpenSession(within(t), time.Minute)
-	wantIs(t, err, driver.ErrClosed)
-	_, err = f.List(within(t), "d")
-	wantIs(t, err, driver.ErrClosed)
-	eventually(t, "no connection is left", func() bool { return f.tap.state().conns == 0 })
-}
-
-// A session that nobody was told of is found by its name and ended, also if it
-// comes to be later.
-func TestReplyOfOpenLost(t *testing.T) {
-	f := start(t)
-	f.tap.loseReply("session create")
-	_, err := f.OpenSession(within(t), time.Minute)
-	wantIs(t, err, driver.ErrUncertain)
-	eventually(t, "no session is left", func() bool { return len(f.sessionsIn()) == 0 })
-
-	h := hold("session create", f.tap)
-	ctx, cancel := context.WithCancel(within(t))
-	go func() {
-		<-h.caught
-		cancel()
-	}()
-	searched := f.tap.during(func() {
-		_, err = f.OpenSession(ctx, time.Minute)
-		wantIs(t, err, driver.ErrUncertain, context.Canceled)
-		eventually(t, "it was looked for", func() bool {
-			f.tap.mu.Lock()
-			defer f.tap.mu.Unlock()
-			return f.tap.count["session list"] > 0
-		})
-	})
-	if searched["session destroy"] > 0 {
-		t.Error("a session was destroyed that is not there yet")
-	}
-	h.free()
-	receive(t, "the late request's answer", h.landed)
-	eventually(t, "no session is left", func() bool { return len(f.sessionsIn()) == 0 })
-}
-
-// However many openings fail, one search looks for all that they may have left.
-func TestManyRepliesOfOpenLost(t *testing.T) {
-	f := start(t)
-	search := hold("session list", f.tap)
-	const many = 20
-	counted := f.tap.during(func() {
-		for range many {
-			f.tap.loseReply("session create")
-			_, err := f.OpenSession(within(t), time.Minute)
-			wantIs(t, err, driver.ErrUncertain)
-		}
-		receive(t, "a search", search.caught)
-	})
-	if n := counted["session list"]; n > many/4 { // an attempt that is held ends some time
-		t.Errorf("%d searches for what %d openings have left", n, many)
-	}
-	search.free()
-	eventually(t, "no session is left", func() bool { return len(f.sessionsIn()) == 0 })
 }
 
 func TestInvalidArguments(t *testing.T) {

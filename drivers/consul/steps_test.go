@@ -22,7 +22,7 @@ func TestSessionEndsBetweenTwoSteps(t *testing.T) {
 	receive(t, "the fence's move", move.caught)
 	move.free()
 	receive(t, "the node's creation", creation.caught)
-	f.destroySession(s.id)
+	f.destroySession(s.ID())
 	creation.free()
 	wantIs(t, receive(t, "the call", done), driver.ErrSessionLost)
 	receive(t, "Done", s.Done())
@@ -47,7 +47,7 @@ func TestNameTakenByAnOperator(t *testing.T) {
 			return err
 		},
 		"held by another session": func(key string) error {
-			_, _, err := f.admin.KV().Acquire(&api.KVPair{Key: key, Session: other.id}, nil)
+			_, _, err := f.admin.KV().Acquire(&api.KVPair{Key: key, Session: other.ID()}, nil)
 			return err
 		},
 	} {

@@ -2,6 +2,7 @@ package consul
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -111,14 +112,14 @@ func TestWatchShowsEveryChange(t *testing.T) {
 	v.shows("all were deleted together")
 	nodes = f.fill(a, "d", 2)
 	v.shows("two nodes", nodes...)
-	f.destroySession(a.id)
+	f.destroySession(a.ID())
 	v.shows("an operator destroyed the session")
 }
 
 // Consul says nothing of a tree that is deleted from further up, if something
 // was deleted in it before.
 func TestWatchOfATreeDeletedFromAbove(t *testing.T) {
-	f := startOn(t, single.Get(t), brief())
+	f := startOn(t, single.Get(t))
 	s := f.open(time.Minute)
 	must(t, s.Delete(within(t), f.create(s, "d", "0")))
 	n := f.create(s, "d", "1")
@@ -130,27 +131,6 @@ func TestWatchOfATreeDeletedFromAbove(t *testing.T) {
 	v.shows("it is gone")
 	n = f.create(s, "d", "1")
 	v.shows("the next one", n)
-}
-
-// V1: what changes while the first state is on its way, and was told to others
-// before the watch joins them, is not told again.
-func TestWatchThatJoinsLate(t *testing.T) {
-	timing := defaultTiming
-	timing.watch.wait = 10 * time.Minute // no query lapses
-	f := startOn(t, standard.Get(t), timing)
-	s := f.open(time.Minute)
-	early := viewing(t.Context(), t, f.conn, "d")
-	early.shows("an empty directory")
-	f.eventuallyWatched(1)
-	first := f.tap.holdReply("read")
-	late := viewing(t.Context(), t, f.conn, "d")
-	receive(t, "the read", first.caught)
-	n := f.create(s, "d", "0")
-	early.shows("a node", n)
-	first.free()
-	late.shows("the node", n)
-	must(t, s.Delete(within(t), n))
-	late.shows("it is gone")
 }
 
 // V1, L5: the first state holds what was acknowledged to anybody, also where the
@@ -180,28 +160,21 @@ func wantFirst(t *testing.T, c *conn, dir string, want ...driver.Node) {
 	}
 }
 
-// V2: who joins a query that is under way is not shown what it found before.
+// V2: an answer that is on its way while a later state is read is not shown after it.
 func TestWatchJoinsALateAnswer(t *testing.T) {
 	f := start(t)
 	s := f.open(time.Minute)
 	early := viewing(within(t), t, f.conn, "d")
 	early.shows("an empty directory")
 	f.eventuallyWatched(1)
-	// The answer that brings the first node is on its way while the second is made.
 	late := f.tap.holdReply("watch")
 	n := f.create(s, "d", "0")
 	receive(t, "the answer", late.caught)
 	m := f.create(s, "d", "1")
 	joined := viewing(within(t), t, f.conn, "d")
-	first := receive(t, "the first state", joined.states)
-	if len(first) != 2 {
+	if first := receive(t, "the first state", joined.states); len(first) != 2 {
 		t.Fatalf("shows %+v first", first)
 	}
-	eventually(t, "it joins", func() bool {
-		f.watches.mu.Lock()
-		defer f.watches.mu.Unlock()
-		return len(f.watches.scans[f.dir("d")].views) == 2
-	})
 	late.free()
 	early.shows("both nodes", n, m)
 	o := f.create(s, "d", "2")
@@ -216,7 +189,7 @@ func TestWatchJoinsALateAnswer(t *testing.T) {
 // V2: whoever watches, for however long, sees a counter rise only, and its end.
 func TestWatchNeverGoesBack(t *testing.T) {
 	t.Parallel()
-	f := startOn(t, triple.Get(t), brief())
+	f := startOn(t, triple.Get(t))
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	const last = 100
@@ -259,4 +232,12 @@ func TestWatchNeverGoesBack(t *testing.T) {
 		}
 	}
 	receive(t, "all see the last", done)
+}
+
+func (f *fixture) fill(s driver.Session, dir string, n int) (nodes []driver.Node) {
+	f.t.Helper()
+	for i := range n {
+		nodes = append(nodes, f.create(s, dir, fmt.Sprint(i)))
+	}
+	return nodes
 }

@@ -1,141 +1,141 @@
 package consul
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// When somebody empties the directory a wait is told of any of its nodes, by whichever
-// query.
-func TestWaitAnyOfARemovedDirectory(t *testing.T) {
+// In the middle of a line: the entry before one's own goes, the one before that, or one's
+// own, or a namesake comes.
+func TestWaitAny(t *testing.T) {
 	f := start(t)
 	s, owner := f.open(time.Minute), f.open(time.Minute)
-	for _, size := range []int{2, 3, 12, 128} {
-		nodes := f.fill(owner, "d", size)
-		told := make(chan error, 1)
-		go func() {
-			_, err := s.WaitAny(within(t), nodes)
-			told <- err
-		}()
-		eventually(t, "it waits", func() bool { return f.tap.state().watches > 0 })
-		_, err := f.admin.KV().DeleteTree(f.dir("d"), nil)
-		must(t, err)
-		must(t, receive(t, "the wait", told))
-	}
-}
-
-// The usual case: one's own node and the one ahead, which goes.
-func TestWaitAnyForOneAhead(t *testing.T) {
-	f := startOn(t, single.Get(t), brief())
-	s, owner := f.open(time.Minute), f.open(time.Minute)
-	for round := range 3 {
-		ahead := f.create(owner, "d", "0")
-		own := f.create(s, "d", "0")
+	for gone, what := range []string{"one's own", "the one before", "the one before that"} {
+		before, ahead := f.create(owner, "d", "0"), f.create(owner, "d", "1")
+		nodes := []driver.Node{f.create(s, "d", "0"), ahead, before}
 		told := make(chan int, 1)
 		go func() {
-			i, err := s.WaitAny(within(t), []driver.Node{own, ahead})
+			i, err := s.WaitAny(within(t), nodes)
 			if err != nil {
 				t.Error(err)
 			}
 			told <- i
 		}()
 		f.eventuallyWatched(1)
-		want := 1
-		switch round {
-		case 0:
-			f.remove(ahead.Key)
-		case 1: // and its slot is used again at once
-			must(t, owner.Delete(within(t), ahead))
-			f.create(owner, "d", "0")
-		case 2: // after a while one's own is watched too
-			f.eventuallyWatched(2)
-			f.remove(own.Key)
-			want = 0
+		f.remove(nodes[gone].Key)
+		if gone == 1 { // and its slot is used again at once
+			f.create(owner, "d", "1")
 		}
-		if i := receive(t, "the wait", told); i != want {
-			t.Errorf("round %d: told of index %d; want %d", round, i, want)
+		if i := receive(t, "the wait", told); i != gone {
+			t.Errorf("%s is gone: told of index %d", what, i)
 		}
-		must(t, s.Delete(within(t), own))
+		_, err := f.admin.KV().DeleteTree(f.dir("d"), nil)
+		must(t, err)
 	}
 }
 
-// Whoever is second in line watches the directory with one query, which tells of
-// both nodes.
-func TestSecondInLine(t *testing.T) {
-	f := startOn(t, single.Get(t), brief())
+// Waits in more directories than there may be queries are told all the same, also if a
+// directory is deleted as a whole.
+func TestWaitingOnManyNodes(t *testing.T) {
+	f := startOn(t, standard.Get(t))
 	s, owner := f.open(time.Minute), f.open(time.Minute)
-	queue := func() (ahead, own driver.Node, told <-chan int) {
-		t.Helper()
-		before := f.create(owner, "d", "1")
-		ahead = f.create(owner, "d", "0")
-		must(t, owner.Delete(within(t), before))
-		own, all, err := s.CreateList(within(t), "d", "0", nil)
-		must(t, err)
-		if len(all) != 2 {
-			t.Fatalf("listed %+v", all)
+	const many = 40
+	var waits []<-chan error
+	var nodes []driver.Node
+	for i := range many {
+		for id := range 6 {
+			n := f.create(owner, fmt.Sprint("mutex:", i), fmt.Sprint(id))
+			nodes, waits = append(nodes, n), append(waits, waiting(within(t), s, n))
 		}
-		c := make(chan int, 1)
-		go func() {
-			i, err := s.WaitAny(within(t), []driver.Node{own, ahead})
-			if err != nil {
-				t.Error(err)
-			}
-			c <- i
-		}()
+	}
+	f.eventuallyWatched(mostKeys + mostDirs + 1)
+	for i, n := range nodes {
+		if i%6 == 0 && i < 6*many/2 {
+			_, err := f.admin.KV().DeleteTree(n.Key[:strings.LastIndexByte(n.Key, '/')+1], nil)
+			must(t, err)
+		} else {
+			f.remove(n.Key)
+		}
+	}
+	for _, w := range waits {
+		must(t, receive(t, "a wait", w))
+	}
+	if s := f.tap.state(); s.refused > 0 || s.most > maxConns+3 {
+		t.Errorf("%d requests were refused; at most %d connections were open", s.refused, s.most)
+	}
+}
+
+// Waits for one key share a query, and a query that is not waited for any more lapses and
+// is found by the next wait.
+func TestWaitsShareAQuery(t *testing.T) {
+	f := start(t)
+	s, other := f.open(time.Minute), f.open(time.Minute)
+	n := f.create(f.open(time.Minute), "d", "0")
+	var waits []<-chan error
+	counted := f.tap.during(func() {
+		for range 50 {
+			waits = append(waits, waiting(within(t), s, n), waiting(within(t), other, n))
+		}
+		f.eventuallyWaiting("d", len(waits))
 		f.eventuallyWatched(1)
-		return ahead, own, c
+		f.remove(n.Key)
+		for _, w := range waits {
+			must(t, receive(t, "a wait", w))
+		}
+	})
+	wantSent(t, "100 waits", counted, sent{"watch": 1})
+}
+
+// Many wait in line for one lock, in two processes: it goes from one to
+// the next in order, and a cycle takes two entries of Raft's log.
+func TestManyInLine(t *testing.T) {
+	consul := standard.Get(t)
+	f, g := startOn(t, consul), startOn(t, consul)
+	g.keyspace, g.scopes.keyspace = f.keyspace, f.keyspace
+	sessions := []*session{f.open(time.Minute), g.open(time.Minute)}
+	const many = 300
+	nodes := make([]driver.Node, many)
+	for i := range nodes {
+		nodes[i] = f.create(sessions[i%2], "d", fmt.Sprint(i))
 	}
-	wantTold := func(what string, told <-chan int, want int) {
-		t.Helper()
-		if i := receive(t, what, told); i != want {
-			t.Errorf("%s: told of index %d; want %d", what, i, want)
+	order := make(chan int, many)
+	var leaving sync.WaitGroup
+	for i := 1; i < many; i++ {
+		s, own, ahead := sessions[i%2], nodes[i], nodes[i-1]
+		leaving.Go(func() {
+			told, err := s.WaitAny(t.Context(), []driver.Node{own, ahead})
+			if err != nil || told != 1 {
+				t.Errorf("the wait of %d: index %d, %v", i, told, err)
+			}
+			order <- i
+			if err := s.Delete(within(t), own); err != nil {
+				t.Errorf("the deletion of %d: %v", i, err)
+			}
+		})
+	}
+	f.eventuallyWaiting("d", many/2-1)
+	g.eventuallyWaiting("d", many/2)
+	must(t, sessions[0].Delete(within(t), nodes[0]))
+	for want := 1; want < many; want++ {
+		if i := receive(t, "the next one's turn", order); i != want {
+			t.Fatalf("it is the turn of %d after %d", i, want-1)
 		}
 	}
-
-	ahead, own, told := queue()
-	f.remove(ahead.Key)
-	wantTold("the one ahead is gone", told, 1)
-	must(t, s.Delete(within(t), own))
-
-	ahead, own, told = queue()
-	must(t, owner.Delete(within(t), ahead))
-	f.remove(f.create(owner, "d", "0").Key)
-	wantTold("the one ahead is gone and another has come and gone", told, 1)
-	must(t, s.Delete(within(t), own))
-
-	_, own, told = queue()
-	f.remove(own.Key)
-	wantTold("one's own is gone", told, 0)
-	_, err := f.admin.KV().DeleteTree(f.dir("d"), nil)
-	must(t, err)
-
-	_, _, told = queue()
-	_, err = f.admin.KV().DeleteTree(f.dir("d"), nil)
-	must(t, err)
-	wantTold("both are gone", told, 0)
-
-	// By a prefix that is shorter than the directory's, in which there is nothing to
-	// tell by then of when that was.
-	_, _, told = queue()
-	_, err = f.admin.KV().DeleteTree(strings.TrimSuffix(f.dir("d"), "/"), nil)
-	must(t, err)
-	wantTold("both are gone by another prefix", told, 0)
-
-	// When the line grows long the wait goes on in the usual way.
-	ahead, own, told = queue()
-	f.fill(owner, "d", 2*shortLine)
-	eventually(t, "it is watched by an eye", func() bool {
-		f.watches.mu.Lock()
-		defer f.watches.mu.Unlock()
-		l := f.watches.lines[f.dir("d")]
-		return l != nil && l.eyes == 2
-	})
-	f.remove(ahead.Key)
-	wantTold("the one ahead is gone", told, 1)
-	must(t, s.Delete(within(t), own))
-	must(t, owner.Close(within(t)))
-	f.wantIdle()
+	leaving.Wait() // the last one has its turn before it leaves
+	after := f.create(sessions[0], "d", "after")
+	if entries := after.Token - nodes[0].Token; entries > 2*many+many/10 {
+		t.Errorf("%d cycles took %d entries", many, entries)
+	}
+	for _, f := range []*fixture{f, g} {
+		if s := f.tap.state(); s.refused > 0 || s.most > maxConns+3 {
+			t.Errorf("%d requests were refused; at most %d connections were open", s.refused, s.most)
+		}
+	}
+	must(t, sessions[0].Close(within(t)))
+	must(t, sessions[1].Close(within(t)))
 }

@@ -2,243 +2,206 @@ package consul
 
 import (
 	"context"
-	"sync"
+	"iter"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/hashicorp/consul/api"
+
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
-// watchTiming is every duration that watches choose.
-type watchTiming struct {
-	// wait is how long the store lets a query wait for news. A query that
-	// nobody needs any more is not canceled but left to lapse: its connection
-	// would stay taken for as long at the agent's side.
-	wait  time.Duration
-	grace time.Duration // how much longer the answer may take
-	later time.Duration // after how long the less likely of several nodes are watched
-	rest  time.Duration // how long a broad query rests, for each key of its answer
-	nap   time.Duration // likewise, if eyes see what is likely to go next
-	meek  time.Duration // for how long there are fewer queries after an agent had too many
-}
-
-var defaultWatchTiming = watchTiming{
-	wait:  7 * time.Second,
-	grace: 2 * time.Second,
-	later: time.Second,
-	rest:  50 * time.Microsecond,
-	nap:   500 * time.Microsecond,
-	meek:  time.Minute,
-}
-
-// How many queries wait at a time. Each takes one of the 200 connections that
-// an agent grants to all processes of a client's address together.
 const (
-	maxEyes     = 32 // queries for single keys
-	maxLineEyes = 4  // of these, in one directory
-	maxBroad    = 4  // queries for whole directories; instead of more, one for the whole namespace
-	maxScans    = 3  // likewise, on behalf of those who watch directories
+	// lapse is how long the store lets a query wait for news. It adds up to a sixteenth.
+	lapse = 7 * time.Second
+	// rest is how long a query rests after an answer, and for each key of it. What changes
+	// meanwhile is shown as one.
+	rest, restPerKey = 2 * time.Millisecond, 10 * time.Microsecond
+	longestRest      = 100 * time.Millisecond // if the answers bring no news
 )
 
-// watches are the waits of a connection. Consul can be asked to answer when a
-// key changes, or when anything below a prefix does, each at the cost of a
-// connection.
+// Watch implements driver.Watcher.
 //
-// Nodes that are waited for are watched by eyes, each a query for one key that
-// all who wait for the key share: the nodes with the lowest tokens first, as
-// lines move up from the front. There are only so many eyes. What they do not
-// see a broad query does, of the directory or, if there are too many of those,
-// of the namespace. Its answers are long where lines are, and come each time
-// anything changes, so it rests after each.
-type watches struct {
-	conn   *conn
-	timing watchTiming
-
-	ctx     context.Context
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-	clock  uint64 // orders joins and requests
-	lines  map[string]*line
-	eyes   int
-	most   int       // how many eyes there may be at present
-	meek   time.Time // until when that is less than maxEyes
-	broad  map[string]*broad
-	scans  map[string]*scan // by prefix
+// Consul does not tell of a directory that was deleted by "consul kv delete -recurse" of a
+// shorter prefix, if something was deleted in it in the quarter of an hour before. That is
+// seen when the query lapses.
+func (c *conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	return c.watches.Watch(ctx, dir)
 }
 
-func newWatches(c *conn, t watchTiming) *watches {
-	h := &watches{
-		conn:   c,
-		timing: t,
-		lines:  make(map[string]*line),
-		most:   maxEyes,
-		broad:  make(map[string]*broad),
-		scans:  make(map[string]*scan),
+// followScope is the watch.Follow of waits.
+func (c *conn) followScope(ctx context.Context, scope string, show func(watch.List)) error {
+	if !strings.HasSuffix(scope, "/") {
+		return c.followKey(ctx, scope, show)
 	}
-	h.ctx, h.cancel = context.WithCancel(c.ctx)
-	return h
+	last := uint64(0)
+	return c.followPrefix(ctx, scope, true, func(a *answer) (news bool) {
+		show(watch.List{Nodes: identities(a.kvs), At: a.at})
+		news = a.index != last
+		last = a.index
+		return news
+	})
 }
 
-// join makes w wait.
-func (h *watches) join(o op, w *wait) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return failed(o, driver.ErrClosed, nil)
+// identities returns what a wait has to know of the nodes among keys.
+func identities(kvs api.KVPairs) (nodes []driver.Node) {
+	for _, kv := range kvs {
+		if isHeld(kv) {
+			nodes = append(nodes, driver.Node{Key: kv.Key, Token: kv.CreateIndex})
+		}
 	}
-	l := h.lines[w.prefix]
-	if l == nil {
-		l = &line{prefix: w.prefix, spots: make(map[string]*spot), waits: make(map[*wait]struct{})}
-		h.lines[w.prefix] = l
+	return nodes
+}
+
+// followKey follows a key. By default Consul answers from what its leader has, which may be
+// out of date. If an answer is older than the node that is waited for, a linearizable read
+// follows.
+func (c *conn) followKey(ctx context.Context, key string, show func(watch.List)) error {
+	wait := rest
+	for q := (question{scope: key, index: c.scopes.wanted(key)}); ; {
+		a, err := c.ask(ctx, q)
+		if err != nil {
+			return err
+		}
+		show(watch.List{Nodes: identities(a.kvs), At: a.at})
+		wait = restAfter(wait, a, a.index > q.index)
+		q = question{scope: key, index: a.index}
+		if a.at < c.scopes.wanted(key) {
+			q = question{scope: key, consistent: true}
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
 	}
-	h.clock++
-	l.add(w, h.clock)
-	for _, b := range h.over(l) {
-		b.remind(w)
+}
+
+// followDir is the watch.Follow of Watch. If there are many, some list every second, so that
+// connections are left for calls.
+func (c *conn) followDir(ctx context.Context, dir string, show func(watch.List)) error {
+	blocking := false
+	select {
+	case c.watching <- struct{}{}:
+		blocking = true
+		defer func() { <-c.watching }()
+	default:
 	}
-	if w.told {
+	var last []driver.Node
+	return c.followPrefix(ctx, c.dir(dir), blocking, func(a *answer) (news bool) {
+		nodes := c.nodes(dir, a.kvs)
+		news = last == nil || !slices.EqualFunc(nodes, last, func(n, m driver.Node) bool { return n.Same(m) && n.Version == m.Version })
+		if last = nodes; news {
+			show(watch.List{Nodes: nodes, At: a.at})
+		}
+		return news
+	})
+}
+
+// followPrefix shows all keys that begin with a prefix, again and again. The reads are
+// linearizable. It rests longer if there is no news: an empty directory, for one, has an
+// answer whenever anything changes in the store.
+func (c *conn) followPrefix(ctx context.Context, prefix string, blocking bool, show func(*answer) (news bool)) error {
+	wait := rest
+	for q := (question{scope: prefix, consistent: true}); ; {
+		a, err := c.ask(ctx, q)
+		if err != nil {
+			return err
+		}
+		wait = restAfter(wait, a, show(a))
+		if blocking {
+			q.index = a.index
+		} else {
+			wait = time.Second
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// ask asks a question. A query that waits for news is shared by all who ask the same, and is
+// not canceled with ctx: the agent would keep its connection until the query lapses.
+func (c *conn) ask(ctx context.Context, q question) (*answer, error) {
+	if q.index == 0 {
+		a := c.query(ctx, q)
+		return a, a.err
+	}
+	c.scopes.mu.Lock()
+	a := c.scopes.asked[q]
+	if a == nil {
+		a = &answer{done: make(chan struct{})}
+		if !c.sessions.Go(func() { c.answer(q, a) }) {
+			c.scopes.mu.Unlock()
+			return nil, &driver.Error{Op: "wait", Store: store, Kind: driver.ErrClosed}
+		}
+		c.scopes.asked[q] = a
+	}
+	c.scopes.mu.Unlock()
+	select {
+	case <-a.done:
+		return a, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *conn) answer(q question, a *answer) {
+	found := c.query(context.Background(), q) // ends with the connection
+	a.kvs, a.index, a.at, a.err = found.kvs, found.index, found.at, found.err
+	c.scopes.mu.Lock()
+	delete(c.scopes.asked, q)
+	c.scopes.mu.Unlock()
+	close(a.done)
+}
+
+// query makes a request. A linearizable answer holds what the store was known to have
+// reached when it was asked for, although the index of a scope may be lower, and even fall:
+// Consul forgets what was deleted.
+func (c *conn) query(ctx context.Context, q question) *answer {
+	o := attempt.Op{Store: store, Name: "watch", Key: q.scope, Limit: lapse + lapse/16 + 2*time.Second}
+	how := forNews
+	if q.index == 0 {
+		how, o.Limit = forCall, limit
+	}
+	var a answer
+	a.err = o.Do(ctx, c.sessions.Life(), c.send(o, how, func(ctx context.Context, client *api.Client) error {
+		before := c.newest.Load()
+		opts := (&api.QueryOptions{RequireConsistent: q.consistent, WaitIndex: q.index, WaitTime: lapse}).WithContext(ctx)
+		var err error
+		if strings.HasSuffix(q.scope, "/") {
+			a.kvs, a.index, err = c.read(client, o, q.scope, opts)
+		} else {
+			var kv *api.KVPair
+			if kv, a.index, err = c.readKey(client, q.scope, opts); kv != nil {
+				a.kvs = api.KVPairs{kv}
+			}
+		}
+		if a.at = a.index; q.consistent {
+			a.at = max(a.at, before)
+		}
+		return err
+	}))
+	return &a
+}
+
+// restAfter returns how long to rest after an answer, when it was last before.
+func restAfter(last time.Duration, a *answer, news bool) time.Duration {
+	if news {
+		return rest + time.Duration(len(a.kvs))*restPerKey
+	}
+	return min(2*last, longestRest)
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
 		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	if w.pair > 0 && h.eyes < h.most {
-		h.eyes++
-		h.running.Go(func() { h.watchPair(l, w) })
-		return nil
-	}
-	w.likeliest().due = true
-	if len(w.targets) > 1 {
-		w.later = time.AfterFunc(h.timing.later, func() { h.watchAll(l, w) })
-	}
-	h.cover(l)
-	return nil
-}
-
-// watchAll has the nodes watched which were less likely to be gone first. Most
-// waits have come to their end by then.
-func (h *watches) watchAll(l *line, w *wait) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, waiting := l.waits[w]; waiting {
-		w.allDue()
-		h.cover(l)
-	}
-}
-
-// leave ends w's waiting.
-func (h *watches) leave(w *wait) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if w.later != nil {
-		w.later.Stop()
-	}
-	if l := h.lines[w.prefix]; l != nil {
-		l.drop(w)
-		h.tidy(l)
-	}
-}
-
-// gone tells those who wait for a node that this process has deleted it.
-func (h *watches) gone(n driver.Node) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if l := h.lines[h.conn.dir(n.Dir)]; l != nil {
-		l.removed(n)
-	}
-}
-
-// yield makes do with fewer eyes for a while: the agent has refused a
-// connection, because this process and others have too many.
-func (h *watches) yield() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.most = h.eyes / 2
-	h.meek = time.Now().Add(h.timing.meek)
-}
-
-// tidy forgets a line of which nothing is left. There may be another one of its
-// directory by now.
-func (h *watches) tidy(l *line) {
-	if len(l.spots) == 0 && h.lines[l.prefix] == l {
-		delete(h.lines, l.prefix)
-	}
-}
-
-// cover sees to it that all nodes of a line are watched that have to be. The
-// caller holds the lock, as for all that follows.
-func (h *watches) cover(l *line) {
-	if h.closed {
-		return
-	}
-	if h.most < maxEyes && time.Now().After(h.meek) {
-		h.most = maxEyes
-	}
-	if len(h.over(l)) > 0 && (l.eyes >= maxLineEyes || h.eyes >= h.most) {
-		return // spares looking at all of a long line
-	}
-	for l.eyes < maxLineEyes && h.eyes < h.most {
-		s := l.next()
-		if s == nil {
-			break
-		}
-		s.eye = true
-		l.eyes++
-		h.eyes++
-		h.running.Go(func() { h.watchSpot(l, s) })
-	}
-	if len(h.over(l)) > 0 || !l.blind() {
-		return
-	}
-	prefix := l.prefix
-	if len(h.broad) >= maxBroad {
-		prefix = h.conn.all()
-	}
-	b := &broad{watches: h, prefix: prefix}
-	h.broad[prefix] = b
-	h.running.Go(b.watch)
-}
-
-// over returns the broad queries that see a line.
-func (h *watches) over(l *line) (list []*broad) {
-	for _, prefix := range []string{l.prefix, h.conn.all()} {
-		if b := h.broad[prefix]; b != nil {
-			list = append(list, b)
-		}
-	}
-	return list
-}
-
-// closeEye takes note that the query for a spot has ended, and gives its place
-// to another spot.
-func (h *watches) closeEye(l *line, s *spot) {
-	s.eye = false
-	l.eyes--
-	l.tidy(s)
-	h.free(l)
-}
-
-// free makes room for another eye.
-func (h *watches) free(l *line) {
-	full := h.eyes >= h.most
-	h.eyes--
-	h.tidy(l)
-	h.cover(l)
-	if !full {
-		return
-	}
-	for _, other := range h.lines {
-		if h.eyes >= h.most {
-			return
-		}
-		h.cover(other)
-	}
-}
-
-// close ends every wait and returns when nothing of the watches runs any more.
-func (h *watches) close() {
-	h.mu.Lock()
-	h.closed = true
-	h.mu.Unlock()
-	h.cancel()
-	h.running.Wait()
 }

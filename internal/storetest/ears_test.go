@@ -43,8 +43,6 @@ func hearConsul(p *tap, said io.Reader) {
 		case req.URL.Path == "/v1/txn":
 			p.hear("transaction")
 		case strings.HasPrefix(req.URL.Path, "/v1/session/"):
-		case req.Method == http.MethodDelete:
-			p.hear("removal")
 		case req.URL.Query().Has("index"):
 			p.hear("watch")
 		default:

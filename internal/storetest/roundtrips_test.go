@@ -66,7 +66,7 @@ func TestRoundTripsOnConsul(t *testing.T) {
 	s := startConsul(t, testserver.ConsulOptions{})
 	roundTrips(t, s, func() program { return tapped(t, s, hearConsul) }, trips{
 		acquire: requests{"transaction": 1, "watch": 1},
-		release: requests{"removal": 1},
+		release: requests{"transaction": 1},
 		join:    requests{"transaction": 1, "watch": 1},
 		farther: requests{"transaction": 1, "watch": 1},
 		behind:  requests{"watch": 1},

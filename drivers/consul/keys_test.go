@@ -8,8 +8,6 @@ import (
 	"github.com/hashicorp/consul/api"
 )
 
-const someSession = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
-
 func TestKeys(t *testing.T) {
 	k := newKeyspace("my%20app/prod")
 	for _, tt := range []struct{ got, want string }{
@@ -46,11 +44,15 @@ func TestOnlyNodesAreNodes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		kv := &api.KVPair{Key: tt.key, Session: tt.session, CreateIndex: 7, ModifyIndex: 9, Value: []byte("x")}
-		n, ok := k.asNode("d", kv)
-		if ok != tt.want {
-			t.Errorf("%s: taken for a node: %v", tt.what, ok)
+		nodes := k.nodes("d", []*api.KVPair{kv})
+		if len(nodes) == 1 != tt.want {
+			t.Errorf("%s: taken for %+v", tt.what, nodes)
+			continue
 		}
-		if ok && (n.Dir != "d" || n.Key != tt.key || n.Session != someSession || n.Seq != 7 || n.Token != 7 || n.Version != 9 || string(n.Data) != "x") {
+		if !tt.want {
+			continue
+		}
+		if n := nodes[0]; n.Dir != "d" || n.Key != tt.key || n.Session != someSession || n.Seq != 7 || n.Token != 7 || n.Version != 9 || string(n.Data) != "x" {
 			t.Errorf("%s: is %+v", tt.what, n)
 		}
 	}
