@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path"
 	"reflect"
+	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,27 +31,31 @@ import (
 // The driver keeps every rule, on a single server and on a cluster of three,
 // and every rule is verified.
 
-func TestConformanceSingle(t *testing.T) { conforms(t, "etcd", single.Get(t), true) }
+func TestConformanceSingle(t *testing.T) { conforms(t, newStand(t, "etcd", single.Get(t))) }
 
-func TestConformanceThreeMembers(t *testing.T) { conforms(t, "etcd, 3 members", triple.Get(t), true) }
+func TestConformanceThreeMembers(t *testing.T) {
+	conforms(t, newStand(t, "etcd, 3 members", triple.Get(t)))
+}
 
-// As with TLS, with passwords, and with a client of the program's own.
-func TestConformanceByGRPC(t *testing.T) { conforms(t, "etcd, by gRPC", single.Get(t), false) }
+// The driver takes the client of the program as it is.
+func TestConformanceProgramsClient(t *testing.T) {
+	s := newStand(t, "etcd, the program's client", single.Get(t))
+	s.programs = true
+	conforms(t, s)
+}
 
-func conforms(t *testing.T, name string, etcd *testserver.Etcd, pooled bool) {
-	s := newStand(t, name, etcd)
-	s.pooled = pooled
+func conforms(t *testing.T, s *stand) {
 	// The servers count watches for all their clients.
 	drivertest.Conforms(t, s.harness(), drivertest.CountsApart()...)
 }
 
 // stand is a cluster with the means to put a driver to the test on it.
 type stand struct {
-	name   string
-	etcd   *testserver.Etcd
-	pooled bool // links have a pool
-	hosts  []string
-	admin  *clientv3.Client
+	name     string
+	etcd     *testserver.Etcd
+	programs bool // links have a client of the program's own
+	hosts    []string
+	admin    *clientv3.Client
 
 	mu      sync.Mutex
 	proxies map[string]*netfault.Group // by namespace, for counting connections
@@ -58,9 +63,7 @@ type stand struct {
 
 func newStand(t *testing.T, name string, etcd *testserver.Etcd) *stand {
 	s := &stand{name: name, etcd: etcd, admin: newClient(t, etcd.ClientConfig()), proxies: make(map[string]*netfault.Group)}
-	for _, e := range etcd.Endpoints() {
-		s.hosts = append(s.hosts, strings.TrimPrefix(e, "http://"))
-	}
+	s.hosts = targetOf(t, etcd).Hosts
 	t.Cleanup(func() {
 		for _, g := range s.proxies {
 			_ = g.Close()
@@ -122,28 +125,41 @@ func (s *stand) openLink(ctx context.Context, namespace string) (driver.Conn, co
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &gatedLink{Group: g}
-	config := clientConfig(context.Background(), driver.Target{Hosts: g.Addrs(), Logger: zap.NewNop()}, defaultSettings)
-	config.DialOptions = append(config.DialOptions, grpc.WithChainUnaryInterceptor(l.intercept))
-	client, err := clientv3.New(config)
+	l := &gatedLink{Group: g, land: s.admin.ActiveConnection()}
+	gate := grpc.WithChainUnaryInterceptor(l.intercept)
+	target := driver.Target{Hosts: g.Addrs(), Namespace: namespace, Logger: zap.NewNop()}
+	if !s.programs {
+		c, err := openWith(ctx, target, net.DefaultResolver.LookupNetIP, gate)
+		return c, l, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: g.Addrs(), Logger: zap.NewNop(),
+		DialKeepAliveTime: defaultSettings.keepaliveTime, DialKeepAliveTimeout: defaultSettings.keepaliveTimeout,
+		DialOptions: []grpc.DialOption{reconnect(defaultSettings.dialTimeout), gate},
+	})
 	if err != nil {
-		_ = g.Close()
 		return nil, nil, err
 	}
-	c := newConn(client, namespace, nil, defaultTiming)
-	c.direct, c.release = true, client.Close
-	if s.pooled {
-		p := newPool(access{hosts: g.Addrs(), timeout: defaultSettings.dialTimeout}, zap.NewNop())
-		p.admit = func(string) bool { return !l.holds() }
-		c.over(p)
-		p.connect() // so that what the suite does first goes over it, too
-	}
-	return c, l, nil
+	c, err := New(client, namespace, nil)
+	return &closing{c.(*conn), client}, l, err
+}
+
+// closing closes a program's client with its connection.
+type closing struct {
+	*conn
+	client *clientv3.Client
+}
+
+func (c *closing) Close() error {
+	err := c.conn.Close()
+	_ = c.client.Close()
+	return err
 }
 
 // gatedLink is a link that can also keep a single request from landing.
 type gatedLink struct {
 	*netfault.Group
+	land grpc.ClientConnInterface // the way of what was held
 
 	mu   sync.Mutex
 	next func(land func(context.Context) error) // takes the next change; nil: none is to be held
@@ -178,22 +194,15 @@ func (l *gatedLink) hold() (release func()) {
 	}
 }
 
-// holds reports whether the next change is to be held. It has to go by gRPC.
-func (l *gatedLink) holds() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.next != nil
-}
-
 func (l *gatedLink) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	l.mu.Lock()
 	next := l.next
-	if name := path.Base(method); next != nil && (name == "Txn" || name == "DeleteRange") {
+	if next != nil && path.Base(method) == "Txn" && writes(req) {
 		l.next = nil
 		answer := reflect.New(reflect.TypeOf(reply).Elem()).Interface() // the sender's own is not to be touched any more
 		req := proto.Clone(req.(proto.Message))                         // likewise: what is on its way has been encoded
-		next(func(ctx context.Context) error { return invoke(ctx, method, req, answer, cc) })
+		next(func(ctx context.Context) error { return l.land.Invoke(ctx, method, req, answer) })
 		l.mu.Unlock()
 		<-ctx.Done()
 		return ctx.Err()
@@ -245,6 +254,8 @@ func (s *stand) plantForeign(ctx context.Context, namespace, dir string) error {
 	}
 	return nil
 }
+
+var watcherTotal = regexp.MustCompile(`(?m)^etcd_debugging_mvcc_watcher_total (\d+)$`)
 
 // residue counts the keys and connections of the namespace, and the leases and
 // watches of the whole cluster.

@@ -3,129 +3,37 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"sync"
+	"iter"
+	"maps"
+	"slices"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/drivers/internal/batch"
-	"github.com/coordkit/coordkit/drivers/internal/limit"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/lease"
+	"github.com/coordkit/coordkit/coord/driver/sessions"
+	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
-// Options are the settings of New. The zero value is a sensible default.
-type Options struct {
-	// Logger gets what the driver has to say: at level debug what it does
-	// about failures, at level warn what an operator should look into. nil
-	// means silence.
-	Logger *zap.Logger
-}
-
-// New returns a connection that uses the caller's own client, its endpoints,
-// credentials and connections. Everything is kept below namespace, one or more
-// path segments joined by "/"; the empty one is "coordkit". opts may be nil. A
-// namespace of another form (see driver.Namespace) is an error that Is
-// driver.ErrInvalid.
-//
-// The caller closes the connection, which does not close the client, and then
-// the client. Wrappers that were put around the client's KV, Watcher or Lease
-// are not used. Interceptors must not send a second request before the first has
-// failed; after that the driver sees to it that they send no other. The package
-// comment says how the client should be configured.
-func New(client *clientv3.Client, namespace string, opts *Options) (driver.Conn, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
-	namespace, err := driver.Namespace(namespace)
-	if err != nil {
-		return nil, fmt.Errorf("etcd: %w", err)
-	}
-	return newConn(client, namespace, opts.Logger, defaultTiming), nil
-}
-
-// timing is every duration that the driver chooses.
-type timing struct {
-	attempt time.Duration // the most that one request may take
-	parting time.Duration // how long Close lets the last revocations take
-	feeds   feedTiming
-}
-
-var defaultTiming = timing{
-	attempt: 5 * time.Second,
-	parting: 500 * time.Millisecond,
-	feeds:   defaultFeedTiming,
-}
-
-// of returns the limit of an attempt on behalf of a session: a third of the
-// TTL leaves time for another one.
-func (t timing) of(ttl time.Duration) time.Duration { return min(t.attempt, ttl/3) }
+// What etcd can grant: whole seconds, up to lease.MaxLeaseTTL of its server. How little it
+// grants depends on the servers' election timeout.
+const (
+	minTTL = time.Second
+	maxTTL = 9_000_000_000 * time.Second
+)
 
 // conn implements driver.Conn and driver.Watcher.
 type conn struct {
-	keyspace
-	log     *zap.Logger
-	timing  timing
-	channel *grpc.ClientConn
-	pool    *pool // requests go over it first; nil: they go by gRPC alone
-	leases  pb.LeaseClient
-	feeds   *feeds
-	sharing *batch.Group[*member]
-	limits  limit.Group
-
-	// direct: the client is the driver's own, and a request that it is given is sent
-	// once. Another may have interceptors that do what they like.
-	direct  bool
-	others  bool         // there may be other members to go to
-	release func() error // closes the client if it is ours; may be nil
-
-	ctx     context.Context // ends with the connection
-	cancel  context.CancelFunc
-	leaving chan struct{}  // closed when Close begins
-	left    chan struct{}  // closed when it has ended
-	farther sync.WaitGroup // revocations that go on in the background
-	running sync.WaitGroup // every other goroutine
-
-	mu       sync.Mutex
-	closed   bool
-	sessions map[*session]struct{}
+	*store
+	waits *waits
 }
 
-func newConn(client *clientv3.Client, namespace string, log *zap.Logger, t timing) *conn {
-	if log == nil {
-		log = zap.NewNop()
-	}
-	if namespace == "" {
-		namespace = driver.DefaultNamespace
-	}
-	channel := client.ActiveConnection()
-	c := &conn{
-		keyspace: keyspace(namespace),
-		log:      log,
-		timing:   t,
-		channel:  channel,
-		leases:   pb.NewLeaseClient(channel),
-		others:   true,
-		leaving:  make(chan struct{}),
-		left:     make(chan struct{}),
-		sessions: make(map[*session]struct{}),
-	}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.sharing = newSharing(c)
-	c.feeds = newFeeds(c, pb.NewWatchClient(channel), t.feeds)
-	return c
-}
-
-// over has requests go over the connections of a pool, and watches too. It is called
-// before there are any.
-//
-// When the pool reaches a server gRPC is not told to cut its pause short: its
-// ResetConnectBackoff reads a map that it changes at the same time when it resolves or
-// connects, which ends the process (grpc/grpc-go#9155).
-func (c *conn) over(p *pool) {
-	c.pool, c.feeds.client = p, pb.NewWatchClient(streams{c.channel, p})
+func newConn(namespace string, keeper *sessions.Keeper, w *wire) *conn {
+	s := newStore(namespace, keeper, w)
+	return &conn{s, newWaits(s)}
 }
 
 // Caps implements driver.Conn.
@@ -133,86 +41,142 @@ func (c *conn) Caps() driver.Caps {
 	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
-// List implements driver.Conn. The read is linearizable, hence L5.
-func (c *conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	nodes, _, err := c.list(ctx, op{name: "list", key: dir, limit: c.timing.attempt, life: c.ctx}, dir)
+// Close implements driver.Conn.
+func (c *conn) Close() error {
+	c.sessions.Close(c.store.close)
+	return nil
+}
+
+// OpenSession implements driver.Conn. A lease whose grant was in doubt is renewed by nobody,
+// and ends with its TTL.
+func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	o := attempt.Op{Store: scheme, Name: "open session", Write: true, Limit: min(ttl/3, 5*time.Second)}
+	if err := driver.CheckTTL(ttl, minTTL, maxTTL); err != nil {
+		return nil, o.Failed(nil, err)
+	}
+	if ttl%time.Second != 0 {
+		return nil, o.Failed(driver.ErrInvalid, fmt.Errorf("TTL: %v; etcd grants whole seconds from %v to %v", ttl, minTTL, maxTTL))
+	}
+	sent := time.Now()
+	var r *clientv3.LeaseGrantResponse
+	err := o.Do(ctx, c.sessions.Life(), func(ctx context.Context) (err error) {
+		r, err = c.leases.Grant(ctx, int64(ttl/time.Second))
+		return answer(o, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{store: c.store, waits: c.waits, lease: r.ID}
+	granted := time.Duration(r.TTL) * time.Second
+	err = c.sessions.Open(&s.Session, sessions.Config{
+		Lease:  lease.Config{Session: formatLease(int64(r.ID)), TTL: granted, Sent: sent, Renew: s.renew},
+		Revoke: s.revoke,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if granted != ttl {
+		_ = s.Close(ctx) // or it expires
+		return nil, o.Failed(driver.ErrInvalid, fmt.Errorf("TTL: %v; the least that this etcd grants is %v, because of its election timeout", ttl, granted))
+	}
+	c.wire.serves(ttl)
+	return s, nil
+}
+
+// List implements driver.Conn.
+func (c *conn) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+	o := read("list", dir)
+	err = o.Do(ctx, c.sessions.Life(), func(ctx context.Context) (err error) {
+		nodes, _, err = c.list(ctx, o, dir)
+		return err
+	})
 	return nodes, err
 }
 
-func (c *conn) list(ctx context.Context, o op, dir string) (nodes []driver.Node, revision int64, _ error) {
-	resp, err := c.read(ctx, o, rangeOver(c.dir(dir)))
+// Watch implements driver.Watcher by a watch of all events of the directory.
+func (c *conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	return func(yield func([]driver.Node, error) bool) {
+		v := &view{store: c.store}
+		watch.NewHub(scheme, c.sessions, v.follow).Watch(ctx, dir)(yield)
+	}
+}
+
+// view is a directory as an observer is shown it. A revision that is lower than one before
+// tells that the store was set back, or came back empty. What it has now is shown all the
+// same: for the hub, which takes a lower number for an older state, the lead is added.
+type view struct {
+	*store
+	kvs      map[string]*mvccpb.KeyValue
+	at, lead int64
+}
+
+// follow is a watch.Follow. The watch is open before the list is read, so nothing is lost
+// in between.
+func (v *view) follow(ctx context.Context, dir string, show func(watch.List)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o := read("watch", dir)
+	events, _, err := v.watch(ctx, o, v.keys.prefix(dir), clientv3.WithPrefix())
 	if err != nil {
-		return nil, 0, err
+		return unavailable(o, err)
 	}
-	revision = resp.Header.Revision
-	return c.nodes(dir, resp.Kvs, revision), revision, nil
+	changed, err := v.look(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	again := v.checkLater()
+	defer again.Stop()
+	for {
+		if changed {
+			show(watch.List{Nodes: v.keys.nodes(dir, slices.Collect(maps.Values(v.kvs)), v.at), At: uint64(v.at + v.lead)})
+		}
+		select {
+		case r, ok := <-events:
+			if !ok || r.Err() != nil {
+				return unavailable(o, answer(o, r.Err()))
+			}
+			changed = v.apply(r.Events)
+		case <-again.C:
+			return unavailable(o, errCheck)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
-// Close implements driver.Conn. It ends the sessions at once and asks the
-// store to drop their leases, all at the same time and for no longer than half
-// a second in all: a store that works has done it by then, and one that does
-// not drops them when their TTL has passed.
-func (c *conn) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		<-c.left
-		return nil
-	}
-	c.closed = true
-	for s := range c.sessions {
-		s.close()
-	}
-	for s := range c.sessions { // when none of them can be told that a node of another is gone
-		c.farther.Go(func() { c.revokeUntilDone(s.id, s.limit(), s.ttl, false) })
-	}
-	c.mu.Unlock()
-	close(c.leaving)
-
-	revoked := make(chan struct{})
-	go func() {
-		c.farther.Wait() // each ends with c.ctx
-		close(revoked)
-	}()
-	patience := time.NewTimer(c.timing.parting)
-	defer patience.Stop()
-	// Whichever comes first, what follows ends the revocations and waits.
-	select {
-	case <-revoked:
-	case <-patience.C:
-		c.log.Warn("closed with leases left to expire", zap.Duration("waited", c.timing.parting))
-	}
-	c.cancel()
-	c.feeds.close()
-	<-revoked
-	c.running.Wait()
-	c.sharing.Close()
-	c.limits.Close()
-	c.pool.close()
-	var err error
-	if c.release != nil {
-		err = c.release()
-	}
-	close(c.left)
-	return err
-}
-
-// adopt makes the connection the owner of a session. It reports false when the
-// connection is closed.
-func (c *conn) adopt(s *session) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.sessions[s] = struct{}{}
-	c.running.Go(func() {
-		<-s.Done()
-		s.cancel()
-		s.lease.Wait()
-		c.mu.Lock()
-		delete(c.sessions, s)
-		c.mu.Unlock()
+// look reads the directory, and reports whether that is news.
+func (v *view) look(ctx context.Context, o attempt.Op, dir string) (changed bool, err error) {
+	var r *clientv3.GetResponse
+	err = o.Do(ctx, v.sessions.Life(), func(ctx context.Context) (err error) {
+		r, err = v.kv.Get(ctx, v.keys.prefix(dir), clientv3.WithPrefix())
+		return answer(o, err)
 	})
-	return true
+	if err != nil {
+		return false, err
+	}
+	kvs := make(map[string]*mvccpb.KeyValue, len(r.Kvs))
+	for _, kv := range r.Kvs {
+		kvs[string(kv.Key)] = kv
+	}
+	changed = v.at == 0 || !maps.EqualFunc(kvs, v.kvs, func(a, b *mvccpb.KeyValue) bool { return a.ModRevision == b.ModRevision })
+	v.lead += max(0, v.at-r.Header.Revision)
+	v.kvs, v.at = kvs, r.Header.Revision
+	return changed, nil
+}
+
+// apply makes the changes that are newer than what was read.
+func (v *view) apply(events []*clientv3.Event) (changed bool) {
+	read := v.at
+	for _, e := range events {
+		switch {
+		case e.Kv.ModRevision <= read:
+			continue
+		case e.Type == clientv3.EventTypeDelete:
+			delete(v.kvs, string(e.Kv.Key))
+		default:
+			v.kvs[string(e.Kv.Key)] = e.Kv
+		}
+		v.at, changed = e.Kv.ModRevision, true
+	}
+	return changed
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"regexp"
 	"runtime"
 	"strconv"
 	"sync"
@@ -26,9 +25,8 @@ func wantSent(t *testing.T, what string, got, want map[string]int) {
 type sent = map[string]int
 
 func TestRoundTrips(t *testing.T) {
-	timing := defaultTiming
-	timing.feeds.linger = patience
-	f := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), timing)
+	f := start(t)
+	f.waits.linger = patience
 	s, other := f.open(time.Minute), f.open(time.Minute)
 	var n driver.Node
 	wantSent(t, "create", f.tap.during(func() { n = f.create(s, "d", "0") }), sent{"Txn": 1})
@@ -36,7 +34,7 @@ func TestRoundTrips(t *testing.T) {
 		_, err := s.Update(within(t), n, nil)
 		must(t, err)
 	}), sent{"Txn": 1})
-	wantSent(t, "delete", f.tap.during(func() { must(t, s.Delete(within(t), n)) }), sent{"DeleteRange": 1})
+	wantSent(t, "delete", f.tap.during(func() { must(t, s.Delete(within(t), n)) }), sent{"Txn": 1})
 	wantSent(t, "list", f.tap.during(func() {
 		_, err := s.List(within(t), "d")
 		must(t, err)
@@ -52,7 +50,7 @@ func TestRoundTrips(t *testing.T) {
 	}), sent{"Txn": 1})
 	wantSent(t, "wait on a quiet store", f.tap.during(func() {
 		wait := waiting(within(t), s, all[0])
-		f.eventuallyOpen("d")
+		f.eventuallyOpen("d", 1)
 		_, err := f.admin.Delete(within(t), all[0].Key)
 		must(t, err)
 		must(t, receive(t, "the wait", wait))
@@ -67,7 +65,7 @@ func TestRoundTrips(t *testing.T) {
 	f.create(other, "e", "0")
 	wantSent(t, "the next wait", f.tap.during(func() {
 		wait := waiting(within(t), s, n)
-		f.eventuallyOpen("d")
+		f.eventuallyOpen("d", 1)
 		_, err := f.admin.Delete(within(t), n.Key)
 		must(t, err)
 		must(t, receive(t, "the wait", wait))
@@ -77,15 +75,14 @@ func TestRoundTrips(t *testing.T) {
 // A write of anybody between the list and the watch costs one read, for all
 // waits together.
 func TestOneReadSettlesAllWaits(t *testing.T) {
-	timing := defaultTiming
-	timing.feeds.answer = patience // however long it takes until all wait
-	f := startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), timing)
+	f := start(t)
+	f.wire.answer = patience // however long it takes until all wait
 	s := f.open(time.Minute)
 	var nodes []driver.Node
 	for i := range 20 {
 		nodes = append(nodes, f.create(s, "d", fmt.Sprint(i)))
 	}
-	_, err := f.admin.Put(within(t), string(f.keyspace)+"/noise", "")
+	_, err := f.admin.Put(within(t), string(f.keys)+"/noise", "")
 	must(t, err)
 	var waits []<-chan error
 	wantSent(t, "20 waits", f.tap.during(func() {
@@ -93,24 +90,17 @@ func TestOneReadSettlesAllWaits(t *testing.T) {
 		for _, n := range nodes {
 			waits = append(waits, waiting(within(t), s, n))
 		}
-		eventually(t, "all wait", func() bool {
-			f.feeds.mu.Lock()
-			defer f.feeds.mu.Unlock()
-			feed := f.feeds.all[f.dir("d")]
-			return feed != nil && feed.waiting == len(nodes)
-		})
+		eventually(t, "all wait", func() bool { return f.users("d") == len(nodes) })
 		release()
-		f.eventuallyOpen("d")
+		f.eventuallyOpen("d", 1)
 	}), sent{"Watch": 1, "Range": 1})
 	must(t, s.Close(within(t)))
 	for _, w := range waits {
 		wantIs(t, receive(t, "the wait", w), driver.ErrClosed)
 	}
-	_, err = f.admin.Delete(within(t), string(f.keyspace)+"/noise")
+	_, err = f.admin.Delete(within(t), string(f.keys)+"/noise")
 	must(t, err)
 }
-
-var watcherTotal = regexp.MustCompile(`(?m)^etcd_debugging_mvcc_watcher_total (\d+)$`)
 
 // openWatches is how many watches the server has open.
 func openWatches(t testing.TB, m *testserver.EtcdMember) int {
@@ -157,13 +147,8 @@ func TestThousandWaitsAreOneWatch(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all wait", func() bool {
-		f.feeds.mu.Lock()
-		defer f.feeds.mu.Unlock()
-		feed := f.feeds.all[f.dir("d")]
-		return feed != nil && feed.waiting == many
-	})
-	f.eventuallyOpen("d")
+	eventually(t, "all wait", func() bool { return f.users("d") == many })
+	f.eventuallyOpen("d", 1)
 	if n := openWatches(t, member); n != 1 {
 		t.Errorf("%d watches for %d waits", n, many)
 	}
@@ -172,11 +157,7 @@ func TestThousandWaitsAreOneWatch(t *testing.T) {
 	}
 	wg.Wait()
 	eventually(t, "no watch", func() bool { return openWatches(t, member) == 0 })
-	eventually(t, "no feed", func() bool {
-		f.feeds.mu.Lock()
-		defer f.feeds.mu.Unlock()
-		return len(f.feeds.all) == 0 && !f.feeds.serving
-	})
+	eventually(t, "no feed", func() bool { return f.users("d") < 0 })
 }
 
 // Waiting for any of many nodes costs no goroutine beside the caller's.
@@ -188,19 +169,15 @@ func TestWaitAnyOfManyCostsNoGoroutines(t *testing.T) {
 		nodes = append(nodes, f.create(s, "d", fmt.Sprint(i)))
 	}
 	first := waiting(within(t), s, nodes[0]) // opens the feed
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 	before := runtime.NumGoroutine()
 	done := make(chan int, 1)
 	go func() {
 		i, _ := s.WaitAny(within(t), nodes[1:])
 		done <- i
 	}()
-	eventually(t, "both wait", func() bool {
-		f.feeds.mu.Lock()
-		defer f.feeds.mu.Unlock()
-		return f.feeds.all[f.dir("d")].waiting == 2
-	})
-	f.eventuallyOpen("d")
+	eventually(t, "both wait", func() bool { return f.users("d") == 2 })
+	f.eventuallyOpen("d", 1)
 	if more := runtime.NumGoroutine() - before; more > 10 {
 		t.Errorf("%d goroutines more for one wait", more)
 	}
@@ -229,7 +206,7 @@ func TestManyDirectoriesShareAStream(t *testing.T) {
 			waits[i] = waiting(within(t), s, n)
 		}
 		for _, n := range nodes {
-			f.eventuallyOpen(n.Dir)
+			f.eventuallyOpen(n.Dir, 1)
 		}
 	})
 	if got["Watch"] != 1 {

@@ -8,32 +8,20 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// swift makes the driver notice faults within a fraction of a second.
-func swift() timing {
-	t := defaultTiming
-	t.attempt = time.Second
-	t.feeds.quiet = 200 * time.Millisecond
-	t.feeds.answer = 300 * time.Millisecond
-	t.feeds.tick = 20 * time.Millisecond
-	return t
-}
-
 // throughProxy connects to the shared server over a link that a test can break.
-func throughProxy(t *testing.T, timing timing) (*fixture, *netfault.Proxy) {
+func throughProxy(t *testing.T) (*fixture, *netfault.Proxy) {
 	t.Helper()
 	etcd := single.Get(t)
-	proxy, err := netfault.New(strings.TrimPrefix(etcd.Member(0).Endpoint(), "http://"))
+	target := targetOf(t, etcd)
+	proxy, err := netfault.New(target.Hosts[0])
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })
-	config := etcd.ClientConfig()
-	config.Endpoints = []string{proxy.Addr()}
-	return startOn(t, config, etcd.ClientConfig(), timing), proxy
+	target.Hosts = []string{proxy.Addr()}
+	return startOn(t, etcd, target), proxy
 }
 
 // everyCall is each method that talks to the store, for a session and a node of
@@ -101,8 +89,8 @@ func TestFrozenServer(t *testing.T) {
 	must(t, f.conn.Close())
 	must(t, member.Thaw()) // what was on its way arrives now, and wantEmpty sees that it leaves nothing
 	eventually(t, "the lease is gone", func() bool {
-		_, err := f.admin.Revoke(within(t), clientv3.LeaseID(s.id)) // or else in a minute
-		return err != nil || !f.hasLease(s.id)
+		_, err := f.admin.Revoke(within(t), s.lease) // or else in a minute
+		return err != nil || !f.hasLease(int64(s.lease))
 	})
 }
 
@@ -110,8 +98,8 @@ func TestFrozenServer(t *testing.T) {
 // what was sent is never said to have had no effect.
 func TestAttemptsAreBounded(t *testing.T) {
 	t.Parallel()
-	f, proxy := throughProxy(t, swift())
-	s := f.open(time.Minute)
+	f, proxy := throughProxy(t)
+	s := f.open(15 * time.Second)
 	n := f.create(s, "d", "0")
 	kinds := map[string]error{
 		"OpenSession": driver.ErrUncertain,
@@ -128,7 +116,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	for name, kind := range kinds {
 		wg.Go(func() {
 			err := everyCall[name](within(t), f.conn, s, n)
-			if !errors.Is(err, kind) || !strings.Contains(err.Error(), "no answer within 1s") || strings.Contains(err.Error(), "rpc error") {
+			if !errors.Is(err, kind) || !strings.Contains(err.Error(), "no answer within") || strings.Contains(err.Error(), "rpc error") {
 				t.Errorf("%s: the error is %v; want one that is %q", name, err, kind)
 			}
 		})
@@ -146,7 +134,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 // A server that cannot be reached is one that nothing was sent to.
 func TestRefusedConnection(t *testing.T) {
 	t.Parallel()
-	f, proxy := throughProxy(t, swift())
+	f, proxy := throughProxy(t)
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	proxy.Cut()
@@ -167,8 +155,8 @@ func TestRefusedConnection(t *testing.T) {
 			ctx, cancel := context.WithTimeout(within(t), 20*time.Millisecond)
 			defer cancel()
 			err = do(ctx, f.conn, s, n)
-			if !errors.Is(err, driver.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: the error is %v; want ErrUnavailable and DeadlineExceeded", name, err)
+			if !errors.Is(err, driver.ErrUnavailable) {
+				t.Errorf("%s: the error is %v; want ErrUnavailable", name, err)
 			}
 		})
 	}

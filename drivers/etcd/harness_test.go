@@ -3,12 +3,13 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 	"google.golang.org/grpc"
 
@@ -70,55 +71,26 @@ type fixture struct {
 // start connects to the shared server.
 func start(t testing.TB) *fixture {
 	t.Helper()
-	return startOn(t, single.Get(t).ClientConfig(), single.Get(t).ClientConfig(), defaultTiming)
+	return startOn(t, single.Get(t), targetOf(t, single.Get(t)))
 }
 
-// startOn connects with a client of config, and sees that nothing is left when
-// the test is over.
-func startOn(t testing.TB, config, admin clientv3.Config, timing timing) *fixture {
+// startOn connects as a URL does, and sees that nothing is left when the test is over.
+func startOn(t testing.TB, etcd *testserver.Etcd, target driver.Target, opts ...grpc.DialOption) *fixture {
 	t.Helper()
-	f := &fixture{t: t, tap: newTap(), admin: newClient(t, admin)}
-	client := newClient(t, config, f.tap.options()...)
-	f.conn = newConn(client, namespace(t), zaptest.NewLogger(t), timing)
-	f.conn.direct = true // the tap sends nothing twice
-	if len(config.DialOptions) == 0 {
-		f.overPool(config)
-	}
+	f := &fixture{t: t, tap: newTap(), admin: newClient(t, etcd.ClientConfig())}
+	c, err := openWith(within(t), target, net.DefaultResolver.LookupNetIP, append(f.tap.options(), opts...)...)
+	must(t, err)
+	f.conn = c.(*conn)
 	t.Cleanup(func() {
-		if err := f.conn.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		must(t, f.conn.Close())
 		f.wantEmpty()
 	})
 	return f
 }
 
-// overPool has the connection make its requests over a pool, as one of Open does, with a
-// channel from the beginning, and the tap listening.
-func (f *fixture) overPool(config clientv3.Config) {
-	f.t.Helper()
-	p := newTestPool(f.t, config)
-	p.admit = f.tap.admit
-	f.conn.over(p)
-	f.conn.feeds.client = pb.NewWatchClient(tappedStreams{streams{f.conn.channel, p}, f.tap})
-	if !f.conn.reach(within(f.t)) { // and gRPC has one as well
-		f.t.Error("gRPC does not reach the server")
-	}
-}
-
-func newTestPool(t testing.TB, config clientv3.Config) *pool {
-	t.Helper()
-	target := driver.Target{TLS: config.TLS, Username: config.Username, Password: driver.Secret(config.Password)}
-	for _, e := range config.Endpoints {
-		target.Hosts = append(target.Hosts, e[strings.LastIndex(e, "/")+1:])
-	}
-	target.Logger = zaptest.NewLogger(t)
-	p := poolFor(target, settings{dialTimeout: 2 * time.Second})
-	t.Cleanup(p.close)
-	c, err := p.reach()
-	must(t, err)
-	p.free.Put(c)
-	return p
+// hasty makes the driver notice within a fraction of a second that a watch is silent.
+func (f *fixture) hasty() {
+	f.wire.quiet, f.wire.answer = 200*time.Millisecond, 300*time.Millisecond
 }
 
 // wantEmpty fails unless nothing of the namespace is left in the store.
@@ -128,7 +100,7 @@ func (f *fixture) wantEmpty() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		resp, err := f.admin.Get(ctx, string(f.keyspace)+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		resp, err := f.admin.Get(ctx, string(f.keys)+"/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err != nil {
 			f.t.Errorf("look for what is left: %v", err)
 			return
@@ -157,10 +129,10 @@ func (f *fixture) create(s driver.Session, dir, id string) driver.Node {
 	return n
 }
 
-// keys returns the keys of a directory as they are in the store.
-func (f *fixture) keys(dir string) []string {
+// stored returns the keys of a directory as they are in the store.
+func (f *fixture) stored(dir string) []string {
 	f.t.Helper()
-	resp, err := f.admin.Get(within(f.t), f.dir(dir).from, clientv3.WithPrefix())
+	resp, err := f.admin.Get(within(f.t), f.conn.keys.prefix(dir), clientv3.WithPrefix())
 	must(f.t, err)
 	var keys []string
 	for _, kv := range resp.Kvs {
@@ -171,7 +143,7 @@ func (f *fixture) keys(dir string) []string {
 
 func (f *fixture) wantKeys(dir string, want int) {
 	f.t.Helper()
-	if keys := f.keys(dir); len(keys) != want {
+	if keys := f.stored(dir); len(keys) != want {
 		f.t.Fatalf("keys %v in %s; want %d", keys, dir, want)
 	}
 }
@@ -183,18 +155,55 @@ func (f *fixture) hasLease(id int64) bool {
 	return resp.TTL > 0
 }
 
-// eventuallyOpen waits until the feed of a directory is open and has no wait in
-// doubt.
-func (f *fixture) eventuallyOpen(dir string) {
+// eventuallyOpen waits until the feed of a directory is open and has no wait in doubt.
+func (f *fixture) eventuallyOpen(dir string, waits int) {
 	f.t.Helper()
 	eventually(f.t, "the feed is open and certain", func() bool {
-		f.feeds.mu.Lock()
-		defer f.feeds.mu.Unlock()
-		feed := f.feeds.all[f.dir(dir)]
-		if feed == nil || !feed.open {
+		f.waits.mu.Lock()
+		defer f.waits.mu.Unlock()
+		feed := f.waits.feeds[dir]
+		if feed == nil || feed.from == 0 || len(feed.users) < waits {
 			return false
 		}
-		_, any, _ := feed.doubtful()
-		return !any && !feed.reading
+		for c := range feed.users {
+			if c.seen < feed.from {
+				return false
+			}
+		}
+		return true
 	})
 }
+
+// targetOf is a server as an Opener is given it.
+func targetOf(t testing.TB, etcd *testserver.Etcd) driver.Target {
+	t.Helper()
+	var hosts []string
+	for _, e := range etcd.Endpoints() {
+		_, host, _ := strings.Cut(e, "://")
+		hosts = append(hosts, host)
+	}
+	config := etcd.ClientConfig()
+	return driver.Target{
+		Scheme: "etcd", Hosts: hosts, Namespace: namespace(t), TLS: config.TLS,
+		Username: config.Username, Password: driver.Secret(config.Password), Logger: zaptest.NewLogger(t),
+	}
+}
+
+// users is how many waits the feed of a directory has; -1 if there is none.
+func (f *fixture) users(dir string) int {
+	f.waits.mu.Lock()
+	defer f.waits.mu.Unlock()
+	if feed := f.waits.feeds[dir]; feed != nil {
+		return len(feed.users)
+	}
+	return -1
+}
+
+// eventuallyRenewed waits for some renewals, or the end of the session.
+func (f *fixture) eventuallyRenewed(s *session, times int) {
+	f.t.Helper()
+	before := f.tap.sent("renewed")
+	eventually(f.t, "a renewal", func() bool { return s.Err() != nil || f.tap.sent("renewed") >= before+times })
+}
+
+func targetLogger(t testing.TB) *zap.Logger { return zaptest.NewLogger(t) }

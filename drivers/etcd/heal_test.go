@@ -16,7 +16,7 @@ import (
 // S1: behind a dead link the session ends while its nodes are still there.
 func TestDoneClosesBeforeTheNodesVanish(t *testing.T) {
 	t.Parallel()
-	f, proxy := throughProxy(t, defaultTiming)
+	f, proxy := throughProxy(t)
 	s := f.open(5 * time.Second) // the look at the store fits into the lease's margin
 	n := f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
@@ -37,13 +37,12 @@ func TestDoneClosesBeforeTheNodesVanish(t *testing.T) {
 // S3: connections that break do not end a session.
 func TestSessionOutlivesConnections(t *testing.T) {
 	t.Parallel()
-	f, proxy := throughProxy(t, defaultTiming)
+	f, proxy := throughProxy(t)
 	s := f.open(5 * time.Second)
 	f.create(s, "d", "0")
 	for range 5 {
-		before := s.lease.Deadline()
 		proxy.DropConnections()
-		eventually(t, "the next renewal", func() bool { return s.lease.Deadline().After(before) })
+		f.eventuallyRenewed(s, 1)
 	}
 	must(t, s.Err())
 	f.wantKeys("d", 1)
@@ -51,14 +50,14 @@ func TestSessionOutlivesConnections(t *testing.T) {
 
 func TestWaitOutlivesConnections(t *testing.T) {
 	t.Parallel()
-	f, proxy := throughProxy(t, defaultTiming)
+	f, proxy := throughProxy(t)
 	s := f.open(time.Minute)
 	first, second, third := f.create(s, "d", "0"), f.create(s, "d", "1"), f.create(s, "d", "2")
 	wait1, wait2, wait3 := waiting(within(t), s, first), waiting(within(t), s, second), waiting(within(t), s, third)
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 
 	f.breakWatch(proxy.DropConnections)
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 	_, err := f.admin.Delete(within(t), first.Key)
 	must(t, err)
 	must(t, receive(t, "the wait", wait1))
@@ -73,7 +72,7 @@ func TestWaitOutlivesConnections(t *testing.T) {
 	must(t, proxy.Heal())
 	must(t, receive(t, "the wait", wait2))
 
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 	pendingStill(t, wait3)
 	_, err = f.admin.Delete(within(t), third.Key)
 	must(t, err)
@@ -94,15 +93,15 @@ func TestCompactionWhileWaiting(t *testing.T) {
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 	for range 10 {
-		resp, err := f.admin.Put(within(t), f.dir("d").from+"noise", "")
+		resp, err := f.admin.Put(within(t), f.keys.prefix("d")+"noise", "")
 		must(t, err)
 		_, err = f.admin.Compact(within(t), resp.Header.Revision, clientv3.WithCompactPhysical())
 		must(t, err)
 	}
 	pendingStill(t, wait)
-	_, err := f.admin.Delete(within(t), f.dir("d").from+"noise")
+	_, err := f.admin.Delete(within(t), f.keys.prefix("d")+"noise")
 	must(t, err)
 	must(t, s.Delete(within(t), n))
 	must(t, receive(t, "the wait", wait))
@@ -111,11 +110,12 @@ func TestCompactionWhileWaiting(t *testing.T) {
 // A frozen link that nothing else would notice: the client has no keepalive.
 func TestWaitBehindAFrozenLink(t *testing.T) {
 	t.Parallel()
-	f, proxy := throughProxy(t, swift())
+	f, proxy := throughProxy(t)
+	f.hasty()
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 	f.breakWatch(func() { proxy.Blackhole(netfault.Both) })
 	_, err := f.admin.Delete(within(t), n.Key)
 	must(t, err)
@@ -138,20 +138,16 @@ func (l lossy) RecvMsg(m any) error {
 // Servers have lost deletions at a compaction. The wait is checked now and
 // then.
 func TestLostDeletion(t *testing.T) {
-	timing := defaultTiming
-	timing.feeds.verify, timing.feeds.tick = 100*time.Millisecond, 10*time.Millisecond
-	etcd := single.Get(t)
-	config := etcd.ClientConfig()
-	config.DialOptions = []grpc.DialOption{grpc.WithChainStreamInterceptor(
+	f := startOn(t, single.Get(t), targetOf(t, single.Get(t)), grpc.WithChainStreamInterceptor(
 		func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			s, err := open(ctx, desc, cc, method, opts...)
 			return lossy{s}, err
-		})}
-	f := startOn(t, config, etcd.ClientConfig(), timing)
+		}))
+	f.check = 100 * time.Millisecond
 	s := f.open(time.Minute)
 	n, other := f.create(s, "d", "0"), f.create(s, "d", "1")
 	wait, still := waiting(within(t), s, n), waiting(within(t), s, other)
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 	must(t, s.Delete(within(t), n))
 	must(t, receive(t, "the wait", wait))
 	pendingStill(t, still)

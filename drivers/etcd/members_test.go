@@ -9,21 +9,14 @@ import (
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
-// atFirstOn connects with a client that knows only one member until the watch
-// is open there, and then all.
-func atFirstOn(t *testing.T, etcd *testserver.Etcd, member int, timing timing) (f *fixture, all func()) {
+// atFirstOn connects with a client that knows only one member until the watch is open
+// there, and then all.
+func atFirstOn(t *testing.T, etcd *testserver.Etcd, member int) (f *fixture, all func()) {
 	t.Helper()
-	config := etcd.ClientConfig()
-	config.Endpoints = []string{etcd.Member(member).Endpoint()}
-	f = &fixture{t: t, tap: newTap(), admin: newClient(t, etcd.ClientConfig())}
-	client := newClient(t, config, f.tap.options()...)
-	f.conn = newConn(client, namespace(t), nil, timing)
-	f.conn.direct = true
-	t.Cleanup(func() {
-		must(t, f.conn.Close())
-		f.wantEmpty()
-	})
-	return f, func() { client.SetEndpoints(etcd.Endpoints()...) }
+	target := targetOf(t, etcd)
+	f = startOn(t, etcd, target)
+	f.wire.link.client.SetEndpoints(target.Hosts[member])
+	return f, func() { f.wire.link.client.SetEndpoints(target.Hosts...) }
 }
 
 // follower returns a member that does not lead.
@@ -52,11 +45,12 @@ func TestMemberFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			must(t, etcd.WaitHealthy(within(t)))
 			sick := follower(t, etcd)
-			f, all := atFirstOn(t, etcd, sick, swift())
+			f, all := atFirstOn(t, etcd, sick)
+			f.hasty()
 			s := f.open(5 * time.Second)
 			n, own := f.create(s, "d", "0"), f.create(s, "d", "1")
 			wait, still := waiting(within(t), s, n), waiting(within(t), s, own)
-			f.eventuallyOpen("d")
+			f.eventuallyOpen("d", 1)
 			all()
 			must(t, fault.fail(etcd.Member(sick)))
 			defer func() {
@@ -66,8 +60,7 @@ func TestMemberFails(t *testing.T) {
 			f.deleteKey(n.Key)
 			must(t, receive(t, "the wait", wait))
 			pendingStill(t, still)
-			before := s.lease.Deadline()
-			eventually(t, "a renewal", func() bool { return s.lease.Deadline().After(before) })
+			f.eventuallyRenewed(s, 1)
 			must(t, s.Err())
 			eventually(t, "a request succeeds", func() bool { return s.Delete(within(t), own) == nil })
 			must(t, receive(t, "the wait", still))
@@ -92,11 +85,11 @@ func TestMemberWithoutALeader(t *testing.T) {
 	etcd := triple.Get(t)
 	must(t, etcd.WaitHealthy(within(t)))
 	alone := follower(t, etcd)
-	f, _ := atFirstOn(t, etcd, alone, defaultTiming)
+	f, _ := atFirstOn(t, etcd, alone)
 	s := f.open(time.Minute)
 	n := f.create(s, "d", "0")
 	wait := waiting(within(t), s, n)
-	f.eventuallyOpen("d")
+	f.eventuallyOpen("d", 1)
 	others := []*testserver.EtcdMember{etcd.Member((alone + 1) % 3), etcd.Member((alone + 2) % 3)}
 	f.breakWatch(func() {
 		for _, m := range others {
@@ -130,23 +123,17 @@ func TestLeaderFrozenBeyondTheTTL(t *testing.T) {
 	must(t, etcd.WaitHealthy(within(t)))
 	leader, err := etcd.Leader(within(t))
 	must(t, err)
-	f := startOn(t, etcd.ClientConfig(), etcd.ClientConfig(), swift())
+	f := startOn(t, etcd, targetOf(t, etcd))
 	s := f.open(6 * time.Second) // the others elect a leader and renew in that time
 	n := f.create(s, "d", "0")
 	must(t, etcd.Member(leader).Freeze())
 	defer func() { must(t, etcd.Member(leader).Thaw()) }()
-	frozen := s.lease.Deadline()
-	eventually(t, "renewals for two TTLs, or the end", func() bool {
-		return s.Err() != nil || s.lease.Deadline().Sub(frozen) > 2*s.ttl
-	})
+	f.eventuallyRenewed(s, 6) // two TTLs
 	must(t, s.Err())
 	must(t, etcd.Member(leader).Thaw())
 	must(t, etcd.WaitHealthy(within(t)))
-	before := s.lease.Deadline()
-	eventually(t, "a renewal, or the end", func() bool {
-		return s.Err() != nil || s.lease.Deadline().After(before)
-	})
-	there := len(f.keys("d")) == 1 && f.hasLease(s.id)
+	f.eventuallyRenewed(s, 1) // or the end
+	there := len(f.stored("d")) == 1 && f.hasLease(int64(s.lease))
 	if s.Err() == nil && !there {
 		eventually(t, "the end of the session", func() bool { return s.Err() != nil })
 	}

@@ -10,29 +10,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/testserver"
 )
-
-// target is the shared server as an Opener is given it.
-func targetOf(t *testing.T, etcd *testserver.Etcd) driver.Target {
-	t.Helper()
-	var hosts []string
-	for _, e := range etcd.Endpoints() {
-		_, host, _ := strings.Cut(e, "://")
-		hosts = append(hosts, host)
-	}
-	return driver.Target{
-		Scheme:    "etcd",
-		Hosts:     hosts,
-		Namespace: namespace(t),
-		TLS:       etcd.ClientConfig().TLS,
-		Logger:    zap.NewNop(),
-	}
-}
 
 func opener(t *testing.T) driver.Opener {
 	t.Helper()
@@ -133,28 +113,6 @@ func TestParams(t *testing.T) {
 	}
 	_, err = opener(t).Open(within(t), driver.Target{Hosts: []string{"x:1"}, Params: map[string]string{"dial_timeout": "x"}, Logger: zap.NewNop()})
 	wantIs(t, err, driver.ErrInvalid)
-}
-
-// What the client warns of is for those who look for it.
-func TestClientsLogIsDebug(t *testing.T) {
-	for _, level := range []zapcore.Level{zapcore.DebugLevel, zapcore.InfoLevel} {
-		core, logs := observer.New(level)
-		log := quiet(zap.New(core)).With(zap.String("k", "v"))
-		log.Warn("a warning")
-		log.Debug("a detail")
-		want := 0
-		if level == zapcore.DebugLevel {
-			want = 2
-		}
-		if logs.Len() != want {
-			t.Errorf("at level %v %d entries came through; want %d", level, logs.Len(), want)
-		}
-		for _, e := range logs.All() {
-			if e.Level != zapcore.DebugLevel {
-				t.Errorf("an entry has level %v", e.Level)
-			}
-		}
-	}
 }
 
 func TestCapsAgreeWithTheInterfaces(t *testing.T) {

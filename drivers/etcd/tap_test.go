@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"path"
 	"sync"
 
@@ -27,8 +28,19 @@ type call struct {
 	pass   func(ctx context.Context) error // sends it and waits for the reply
 }
 
-// changes reports whether the call is a change of nodes.
-func (c call) changes() bool { return c.method == "Txn" || c.method == "DeleteRange" }
+// writes reports whether a request has more than ranges.
+func writes(req any) bool {
+	txn, ok := req.(*pb.TxnRequest)
+	if !ok {
+		return false
+	}
+	for _, op := range txn.Success {
+		if op.GetRequestRange() == nil {
+			return true
+		}
+	}
+	return false
+}
 
 func newTap() *tap { return &tap{count: make(map[string]int)} }
 
@@ -36,34 +48,13 @@ func (t *tap) options() []grpc.DialOption {
 	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(t.unary), grpc.WithChainStreamInterceptor(t.stream)}
 }
 
-// admit counts a request that goes over a pool. As long as a test steps in, all go by
-// gRPC.
-func (t *tap) admit(method string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.step != nil {
-		return false
-	}
-	t.count[path.Base(method)]++
-	return true
-}
-
-// tappedStreams are those of a pool.
-type tappedStreams struct {
-	streams
-	tap *tap
-}
-
-func (s tappedStreams) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	open := func(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		return s.streams.NewStream(ctx, desc, method, opts...)
-	}
-	return s.tap.stream(ctx, desc, nil, method, open, opts...)
-}
-
 func (t *tap) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	t.mu.Lock()
-	t.count[path.Base(method)]++
+	name := path.Base(method)
+	if name == "Txn" && !writes(req) {
+		name = "Range"
+	}
+	t.count[name]++
 	step := t.step
 	t.mu.Unlock()
 	if step == nil {
@@ -90,7 +81,27 @@ func (t *tap) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Client
 			return nil, status.FromContextError(ctx.Err()).Err()
 		}
 	}
-	return open(ctx, desc, cc, method, opts...)
+	s, err := open(ctx, desc, cc, method, opts...)
+	if err == nil && path.Base(method) == "LeaseKeepAlive" {
+		s = renewals{s, t}
+	}
+	return s, err
+}
+
+// renewals counts the answers.
+type renewals struct {
+	grpc.ClientStream
+	tap *tap
+}
+
+func (r renewals) RecvMsg(m any) error {
+	err := r.ClientStream.RecvMsg(m)
+	if err == nil {
+		r.tap.mu.Lock()
+		defer r.tap.mu.Unlock()
+		r.tap.count["renewed"]++
+	}
+	return err
 }
 
 // intercept has every unary request go through step; nil ends that.

@@ -3,53 +3,269 @@ package etcd
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
-// WaitDelete implements driver.Session.
-func (s *session) WaitDelete(ctx context.Context, n driver.Node) error {
-	_, err := s.WaitAny(ctx, []driver.Node{n})
-	return err
+// waits are those of a connection. They share a feed for each directory.
+type waits struct {
+	*store
+	linger time.Duration // how long the feed of a directory outlives its last wait
+
+	mu    sync.Mutex
+	feeds map[string]*feed // by directory
 }
 
-// WaitAny implements driver.AnyWaiter.
-func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (index int, err error) {
-	err = s.live(func() (err error) {
-		index, err = s.wait(ctx, nodes)
-		return err
-	})
-	return index, err
+func newWaits(s *store) *waits {
+	return &waits{store: s, linger: time.Second, feeds: make(map[string]*feed)}
 }
 
-func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
-	o := op{name: "wait"}
-	if len(nodes) == 0 {
-		return 0, failed(o, driver.ErrInvalid, errors.New("no nodes to wait for"))
+// wait is a call.
+type wait struct {
+	nodes  []driver.Node
+	seen   int64     // the nodes were there at this revision
+	result chan gone // has room for one
+}
+
+// gone is the outcome of a wait.
+type gone struct {
+	index int
+	err   error
+}
+
+func (c *wait) end(index int, err error) {
+	select {
+	case c.result <- gone{index, err}:
+	default: // it has ended
 	}
-	o.key = nodes[0].Dir
-	dir := s.conn.dir(nodes[0].Dir)
+}
+
+// wait returns the index of one of the nodes that is gone as soon as there is one.
+func (w *waits) wait(ctx context.Context, o attempt.Op, nodes []driver.Node) (int, error) {
+	if len(nodes) == 0 {
+		return 0, o.Failed(driver.ErrInvalid, errors.New("no nodes to wait for"))
+	}
+	c := &wait{nodes: nodes, seen: int64(nodes[0].Version), result: make(chan gone, 1)}
 	for _, n := range nodes {
-		if n.Dir != nodes[0].Dir || !dir.contains(n.Key) {
-			return 0, invalid(o, "node %s is not in directory %q", n.Key, nodes[0].Dir)
+		c.seen = min(c.seen, int64(n.Version))
+	}
+	f, ok := w.join(c, nodes[0].Dir)
+	if !ok {
+		return 0, o.Failed(driver.ErrClosed, nil)
+	}
+	defer w.leave(f, c)
+	select {
+	case g := <-c.result:
+		return g.index, g.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+func (w *waits) join(c *wait, dir string) (f *feed, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f = w.feeds[dir]; f == nil {
+		f = &feed{waits: w, dir: dir, wake: make(chan struct{}, 1), users: make(map[*wait]struct{})}
+		var ctx context.Context
+		ctx, f.stop = context.WithCancel(w.sessions.Life())
+		if !w.sessions.Go(func() { f.run(ctx) }) {
+			f.stop()
+			return nil, false
+		}
+		w.feeds[dir] = f
+		f.idle = time.AfterFunc(w.linger, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if len(f.users) == 0 {
+				f.remove()
+			}
+		})
+	}
+	f.idle.Stop()
+	f.users[c] = struct{}{}
+	f.tell(c)
+	select {
+	case f.wake <- struct{}{}:
+	default: // the feed will see it
+	}
+	return f, true
+}
+
+func (w *waits) leave(f *feed, c *wait) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if delete(f.users, c); len(f.users) == 0 {
+		f.idle.Reset(w.linger)
+	}
+}
+
+// feed tells of deletions. As long as it is open it knows of every one after a revision:
+// who saw a node at that revision or later has nothing to ask. For the others one read
+// tells.
+type feed struct {
+	*waits
+	dir  string
+	wake chan struct{} // has room for one: there is another wait
+	stop context.CancelFunc
+
+	// The lock of waits guards them.
+	from  int64            // the revision; 0 before it was opened
+	gone  map[string]int64 // the revisions of the last deletions
+	users map[*wait]struct{}
+	idle  *time.Timer
+}
+
+// remove ends the feed. The caller holds the lock, as that of tell does.
+func (f *feed) remove() {
+	f.idle.Stop()
+	f.stop()
+	if f.feeds[f.dir] == f {
+		delete(f.feeds, f.dir)
+	}
+}
+
+// tell ends a wait if one of its nodes is known to be gone.
+func (f *feed) tell(c *wait) {
+	for i, n := range c.nodes {
+		if f.gone[n.Key] > int64(n.Token) {
+			c.end(i, nil)
+			return
 		}
 	}
-	if ctx.Err() != nil {
-		return 0, failed(o, nil, driver.ContextError(ctx))
+}
+
+// run keeps the feed open until it is not used any more, or the server refuses for good.
+func (f *feed) run(ctx context.Context) {
+	err := watch.Follow(f.follow).Heal(ctx, f.dir, func(watch.List) {})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.remove()
+	for c := range f.users {
+		c.end(0, err)
 	}
-	w := newWait(nodes)
-	if err := s.conn.feeds.join(o, dir, w); err != nil {
-		return 0, err
+}
+
+// follow is a watch.Follow which shows nothing: it opens the watch and tells the waits, until
+// ctx ends or the watch breaks.
+func (f *feed) follow(ctx context.Context, _ string, show func(watch.List)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o := read("wait", f.dir)
+	events, from, err := f.watch(ctx, o, f.keys.prefix(f.dir), clientv3.WithPrefix(), clientv3.WithFilterPut())
+	if err != nil {
+		return unavailable(o, err)
 	}
-	defer s.conn.feeds.leave(w)
-	// If the outcome is ready together with an end, either is true. live turns
-	// a success into the session's error if that has ended too.
-	select {
-	case r := <-w.result:
-		return r.index, r.err
-	case <-ctx.Done():
-		return 0, failed(o, nil, driver.ContextError(ctx))
-	case <-s.Done():
-		return 0, s.Err()
+	f.opened(from)
+	show(watch.List{})
+	again := f.checkLater()
+	defer again.Stop()
+	read := make(chan error, 1)
+	for reading := false; ; {
+		if waits := f.doubtful(); waits != nil && !reading {
+			reading = f.sessions.Go(func() { read <- f.settle(ctx, o, waits) })
+		}
+		select {
+		case r, ok := <-events:
+			if !ok || r.Err() != nil {
+				return unavailable(o, answer(o, r.Err()))
+			}
+			f.deleted(r.Events)
+		case err := <-read:
+			if err != nil {
+				return err
+			}
+			reading = false
+		case <-f.wake:
+		case <-again.C:
+			return unavailable(o, errCheck)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// opened takes note that the feed knows of every deletion after a revision. If it was open
+// before, all waits are in doubt.
+func (f *feed) opened(from int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.users {
+		if f.from != 0 {
+			c.seen = 0
+		}
+	}
+	f.from, f.gone = from, make(map[string]int64)
+}
+
+// doubtful returns the waits whose nodes may have gone without the feed's knowing.
+func (f *feed) doubtful() (waits []*wait) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.users {
+		if c.seen < f.from {
+			waits = append(waits, c)
+		}
+	}
+	return waits
+}
+
+// settle reads which nodes are there, and ends the waits for others.
+func (f *feed) settle(ctx context.Context, o attempt.Op, waits []*wait) error {
+	var nodes []driver.Node
+	var revision int64
+	err := o.Do(ctx, f.sessions.Life(), func(ctx context.Context) (err error) {
+		nodes, revision, err = f.list(ctx, o, f.dir)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	there := make(map[string]uint64)
+	for _, n := range nodes {
+		there[n.Key] = n.Token
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range waits {
+		c.seen = max(c.seen, revision)
+		for i, n := range c.nodes {
+			if there[n.Key] != n.Token {
+				c.end(i, nil)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// mostGone is of how many deletions a feed knows.
+const mostGone = 4096
+
+func (f *feed) deleted(events []*clientv3.Event) {
+	if len(events) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range events {
+		f.gone[string(e.Kv.Key)] = e.Kv.ModRevision
+	}
+	for c := range f.users {
+		f.tell(c)
+	}
+	if last := events[len(events)-1].Kv.ModRevision; len(f.gone) > mostGone {
+		for c := range f.users { // they were told
+			if c.seen >= f.from {
+				c.seen = last
+			}
+		}
+		f.from, f.gone = last, make(map[string]int64)
 	}
 }

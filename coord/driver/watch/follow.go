@@ -32,8 +32,10 @@ const (
 	longest  = time.Second
 )
 
-// heal follows until ctx ends or an error comes that is not transient.
-func (f Follow) heal(ctx context.Context, dir string, show func(List)) error {
+// Heal follows until ctx ends or an error comes that is not transient, which it returns. It
+// is for drivers that follow something by themselves. Each call of show makes the pauses
+// short again.
+func (f Follow) Heal(ctx context.Context, dir string, show func(List)) error {
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		err := f(ctx, dir, func(l List) {
 			pause = shortest

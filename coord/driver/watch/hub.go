@@ -124,7 +124,7 @@ func (h *Hub) leave(dir string, d *directory, w *wait) {
 
 // serve follows a directory until the last wait has left.
 func (h *Hub) serve(ctx context.Context, dir string, d *directory) {
-	err := h.follow.heal(ctx, dir, func(l List) { h.show(d, l) })
+	err := h.follow.Heal(ctx, dir, func(l List) { h.show(d, l) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.dirs[dir] == d {

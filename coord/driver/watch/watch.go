@@ -21,7 +21,7 @@ func (h *Hub) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, er
 		done := make(chan struct{})
 		started := h.keeper.Go(func() {
 			defer close(done)
-			failed = h.follow.heal(following, dir, func(l List) {
+			failed = h.follow.Heal(following, dir, func(l List) {
 				select {
 				case old := <-lists:
 					if old.At > l.At {

@@ -310,3 +310,21 @@ func TestWatch(t *testing.T) {
 		}
 	})
 }
+
+// A driver that follows by itself is healed in the same way.
+func TestHeal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		passes, stays := &driver.Error{Kind: driver.ErrUnavailable}, &driver.Error{Kind: driver.ErrDenied}
+		begun, shown := 0, 0
+		follow := watch.Follow(func(_ context.Context, _ string, show func(watch.List)) error {
+			if begun++; begun == 5 {
+				return stays
+			}
+			show(watch.List{})
+			return passes
+		})
+		if err := follow.Heal(t.Context(), "d", func(watch.List) { shown++ }); err != error(stays) || begun != 5 || shown != 4 {
+			t.Errorf("%v after %d tries, which have shown %d lists; want %v after 5", err, begun, shown, stays)
+		}
+	})
+}
