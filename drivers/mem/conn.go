@@ -3,23 +3,20 @@ package mem
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// The range of times to live that the store grants. Below MinTTL a scheduler's
-// hiccup would end sessions.
+// The range of TTLs that the store grants. Below MinTTL a scheduler's hiccup
+// would end sessions.
 const (
 	MinTTL = 10 * time.Millisecond
 	MaxTTL = 24 * time.Hour
 )
-
-// attempt is how long a session of the given TTL waits for one reply.
-func attempt(ttl time.Duration) time.Duration { return min(ttl/3, longestAttempt) }
-
-const longestAttempt = 5 * time.Second
 
 // Conn is a connection to one namespace of a store. It implements driver.Conn
 // and driver.Watcher.
@@ -31,146 +28,119 @@ type Conn struct {
 	closed    chan struct{}
 
 	mu       sync.Mutex
-	sessions map[*session]struct{} // that are not closed; nil after Close
+	sessions map[*session]bool // that are not closed
 }
 
 // Open connects to a namespace, for which any name will do. Each connection is
 // a client of its own, with its own Link. The caller closes it.
 func (st *Store) Open(namespace string) *Conn {
 	st.mu.Lock()
-	st.stats.Conns++
-	st.mu.Unlock()
-	return &Conn{
-		store:     st,
-		namespace: namespace,
-		link:      newLink(st),
-		closed:    make(chan struct{}),
-		sessions:  make(map[*session]struct{}),
-	}
+	defer st.mu.Unlock()
+	st.conns++
+	return &Conn{store: st, namespace: namespace, link: newLink(st), closed: make(chan struct{}), sessions: make(map[*session]bool)}
 }
 
-// Link is the connection's way to its store, for tests to break.
+// Link is the connection's network to its store.
 func (c *Conn) Link() *Link { return c.link }
 
-// Store is what the connection is to, for tests to look into and tamper with.
+// Store is the store that the connection is to.
 func (c *Conn) Store() *Store { return c.store }
 
-// Caps returns what a store within the process can do: all but CapListNames,
-// as its lists hold the data, CapShared and CapDurable.
+// Caps returns what the store can do. It has neither CapShared nor CapDurable.
 func (c *Conn) Caps() driver.Caps {
 	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch
 }
 
+// over is the error of calls after Close, or nil.
+func (c *Conn) over() error {
+	select {
+	case <-c.closed:
+		return call{op: "connection"}.failed(driver.ErrClosed, nil)
+	default:
+		return nil
+	}
+}
+
 // OpenSession opens a session, as driver.Conn says. The ttl is granted exactly.
 func (c *Conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
-	if err := c.ready(ctx, OpOpen, ""); err != nil {
-		return nil, err
-	}
+	open := call{OpOpen, "", attempt(ttl), c.closed, c.over}
 	if ttl < MinTTL || ttl > MaxTTL {
-		return nil, &driver.Error{Op: string(OpOpen), Store: scheme, Kind: driver.ErrInvalid,
-			Err: fmt.Errorf("TTL %v; the store grants %v to %v", ttl, MinTTL, MaxTTL)}
+		return nil, open.failed(driver.ErrInvalid, fmt.Errorf("TTL %v; the store grants %v to %v", ttl, MinTTL, MaxTTL))
 	}
 	sent := time.Now()
-	l, err := ask(ctx, c.link, call{OpOpen, "", attempt(ttl), c.closed}, ttl, (*Store).open)
+	granted, err := ask(ctx, c.link, open, func(uint64) (*storeLease, error) { return c.store.grant(ttl), nil })
 	if err != nil {
-		return nil, c.answer(OpOpen, "", err)
+		return nil, err
 	}
-	s := newSession(c, l, sent)
-	if !c.keep(s) { // Close came in between, and did not see it
+	s := newSession(c.link, c.namespace, granted, sent)
+	s.onClose = func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.sessions, s)
+	}
+	c.mu.Lock()
+	err = c.over() // Close may have begun meanwhile
+	if err == nil {
+		c.sessions[s] = true
+	}
+	c.mu.Unlock()
+	if err != nil {
 		_ = s.Close(ctx)
-		return nil, closedError(OpOpen, "")
+		return nil, err
 	}
 	return s, nil
 }
 
 // List lists a directory for observers, as driver.Conn says.
 func (c *Conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	if err := c.ready(ctx, OpList, dir); err != nil {
-		return nil, err
+	return ask(ctx, c.link, call{OpList, dir, longestAttempt, c.closed, c.over}, func(uint64) ([]driver.Node, error) {
+		return c.store.dirs[place{c.namespace, dir}].list(), nil
+	})
+}
+
+// Watch shows a directory as it changes, as driver.Watcher says. After a break of
+// the link it may show the same state again.
+func (c *Conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	return func(yield func([]driver.Node, error) bool) {
+		at := place{c.namespace, dir}
+		err := follow(ctx, c.link, call{OpWatch, dir, noLimit, c.closed, c.over}, []topic{{at: at}},
+			func() ([]driver.Node, error) { return c.store.dirs[at].list(), nil },
+			func(line []driver.Node) (enough bool) { return !yield(line, nil) })
+		if err != nil {
+			yield(nil, err)
+		}
 	}
-	line, err := ask(ctx, c.link, call{OpList, dir, longestAttempt, c.closed},
-		listing{at: place{c.namespace, dir}}, (*Store).list)
-	return line, c.answer(OpList, dir, err)
 }
 
 // Close closes the connection with its sessions, as driver.Conn says. It always
 // returns nil.
-func (c *Conn) Close() error {
-	c.closing.Do(func() {
-		c.mu.Lock()
-		sessions := c.sessions
-		c.sessions = nil
-		close(c.closed)
-		c.mu.Unlock()
-		c.store.forsake(c)
-		for s := range sessions {
-			s.lease.End(closedError("session", s.lessee.id))
-		}
-		for s := range sessions { // when none of them can be told that a node of another is gone
-			s.part()
-		}
-		for s := range sessions {
-			s.lease.Wait()
-		}
-		c.store.left()
-	})
-	return nil
-}
+func (c *Conn) Close() error { c.closing.Do(c.close); return nil }
 
-// left is told of the closing of a connection.
-func (st *Store) left() {
-	st.mu.Lock()
-	st.stats.Conns--
-	st.mu.Unlock()
-	if st.onLeft != nil {
-		st.onLeft()
-	}
-}
-
-// keep makes Close close s. It reports false if Close has begun.
-func (c *Conn) keep(s *session) bool {
+func (c *Conn) close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.sessions == nil {
-		return false
+	sessions := maps.Clone(c.sessions) // Close of a session changes the other
+	close(c.closed)
+	c.mu.Unlock()
+	// All sessions end before the store removes the nodes of the first one.
+	// Otherwise a wait of one session would report a node of another as gone.
+	for s := range sessions {
+		s.end()
 	}
-	c.sessions[s] = struct{}{}
-	return true
-}
-
-func (c *Conn) forget(s *session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.sessions, s)
-}
-
-// ready says why a call cannot be made at all.
-func (c *Conn) ready(ctx context.Context, op Op, key string) error {
-	select {
-	case <-c.closed:
-		return closedError(op, key)
-	default:
-		return unsent(ctx, op, key)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // so that the session's Close does not wait for the reply
+	for s := range sessions {
+		_ = s.Close(ctx)
 	}
-}
-
-// answer makes the caller's error of what came back.
-func (c *Conn) answer(op Op, key string, err error) error {
-	if err == errQuit {
-		return closedError(op, key)
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	for w := range c.store.watches.all() {
+		if w.owner == c.link {
+			c.store.watches.end(w)
+		}
 	}
-	return err
-}
-
-// unsent is the error of a call whose ctx has ended before it was made, or nil.
-// Its kind tells those who would clean up that there is nothing to clean up.
-func unsent(ctx context.Context, op Op, key string) error {
-	if err := ctx.Err(); err != nil {
-		return &driver.Error{Op: string(op), Store: scheme, Key: key, Kind: driver.ErrUnavailable, Err: err}
+	if c.store.conns--; c.store.conns == 0 {
+		for _, l := range c.store.leases {
+			c.store.end(l)
+		}
 	}
-	return nil
-}
-
-func closedError(op Op, key string) error {
-	return &driver.Error{Op: string(op), Store: scheme, Key: key, Kind: driver.ErrClosed}
 }

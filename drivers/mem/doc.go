@@ -6,32 +6,41 @@
 //
 //	mem://name/namespace
 //
-// where the name may be left out: all who open the same name in one process
-// share one store. It lives until the last of its connections is closed. Tests
-// that want a store of their own, and faults, make one with [NewStore] and hand
-// the result of [Store.Open] to package coord.
+// All who open the same name in one process share one store; the name may be
+// left out. When the last connection is closed the sessions that are left end,
+// with their nodes. A test that wants a store of its own, and faults, makes one
+// with [NewStore] and hands the result of [Store.Open] to package coord.
 //
 // # Limits
 //
-// Other processes do not see the store, so it protects nothing from them: a
-// program that runs in several copies asks for driver.CapShared at open, which
-// this store does not have. Nothing survives the process (no driver.CapDurable).
-// A session's time to live may be from [MinTTL] to [MaxTTL].
+// Other processes do not see the store, so it protects nothing from them. It does
+// not have driver.CapShared, which a program that runs in several copies requires
+// at open. Nothing survives the process. A TTL is from [MinTTL] to [MaxTTL].
 //
 // Calls cost about the same however many nodes a directory has, with one
-// exception: the first listing after a node was changed, or was removed
-// elsewhere than at the head of the line, copies the line. An observer lists
-// whenever something has changed.
+// exception. The first listing after a node was updated, or deleted elsewhere
+// than at the head of the line, copies the line.
 //
 // # A store behind a link
 //
-// A connection talks to its store as if over a network. Its [Link] can be
-// frozen, delayed, cut and more, by the same verbs as the TCP proxy of package
-// conformance/netfault, and can hold single requests back to let them land
-// late. A [Store] can be tampered with as an operator could: [Store.Expire],
-// [Store.Remove], [Store.RemoveDir], [Store.PutForeign]. All this is for tests;
-// a link without a fault costs one atomic load per call.
+// A connection talks to its store as if over a network. For tests, its [Link] can
+// be frozen, delayed, cut and more, as the TCP proxy of package
+// conformance/netfault, and can hold single requests back to let them land late. A
+// [Store] can be changed as an operator could: [Store.Expire], [Store.Remove],
+// [Store.RemoveDir], [Store.PutForeign]. All timers are of package time, so that a
+// test in a testing/synctest bubble controls them.
 //
-// Everything that takes time here takes it from package time, so that a test
-// inside a testing/synctest bubble controls it.
+// # The files
+//
+// In this order a file uses only what stands below it:
+//
+//	open.go       mem:// URLs and the named stores
+//	conn.go       a connection
+//	session.go    a session, as the client has it
+//	fault.go      faults of a link, and what operators do to a store, for tests
+//	wait.go       waiting for a change
+//	link.go       the network between a client and the store
+//	store.go      the store: leases, and what each request does
+//	watch.go      the watches that are set at the store
+//	directory.go  the nodes of a directory, in order
 package mem

@@ -1,7 +1,6 @@
 package mem_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -26,9 +25,6 @@ func TestFrozenLinkDeliversInOrder(t *testing.T) {
 		for i := range 10 {
 			results = append(results, w.creating(s, fmt.Sprint(i)))
 		}
-		if got := link.Held(mem.Up); got != 10 || link.Held(mem.Down) != 0 || link.Held(mem.Both) != 10 {
-			t.Errorf("%d requests are held; want 10", got)
-		}
 		w.sees()
 		w.ok(link.Heal())
 		for _, r := range results {
@@ -48,8 +44,8 @@ func TestFreezeDownAppliesAndHoldsTheReply(t *testing.T) {
 		link.Freeze(mem.Down)
 		create := w.creating(s, "0")
 		w.pending(create)
-		if len(w.line()) != 1 || link.Held(mem.Down) != 1 {
-			t.Errorf("the line is %v, %d replies are held", keys(w.line()), link.Held(mem.Down))
+		if len(w.line()) != 1 {
+			t.Errorf("the line is %v", keys(w.line()))
 		}
 		link.Thaw(mem.Up) // is not what is frozen
 		w.pending(create)
@@ -68,9 +64,6 @@ func TestRequestsOfAnExpiredSessionLandInVain(t *testing.T) {
 		<-s.Done()
 		w.is(w.ended(create), driver.ErrUncertain)
 		sleep(ttl)
-		if link.Held(mem.Up) < 2 {
-			t.Error("want the creation and renewals to be held")
-		}
 		w.ok(link.Heal())
 		if got := w.store.Stats(); got.Sessions != 0 || got.Nodes != 0 {
 			t.Errorf("%+v", got)
@@ -123,9 +116,6 @@ func TestBlackholeLosesForGood(t *testing.T) {
 		link.Blackhole(mem.Up)
 		lost := w.creating(s, "0")
 		w.pending(lost)
-		if link.Held(mem.Both) != 0 {
-			t.Error("a black hole holds nothing")
-		}
 		w.ok(link.Heal())
 		w.is(w.ended(lost), driver.ErrUncertain) // the connection was reset
 		w.sees()
@@ -248,9 +238,6 @@ func TestHeldRequestOutlivesTheConnection(t *testing.T) {
 		if line := w.line(); len(line) != 1 || line[0].ID != "0" {
 			t.Errorf("the line is %v", keys(line))
 		}
-		if link.Held(mem.Down) != 0 {
-			t.Error("a reply goes to a connection that is no more")
-		}
 	})
 }
 
@@ -262,18 +249,6 @@ func TestReleaseCallsAHoldOffThatCaughtNothing(t *testing.T) {
 	})
 }
 
-func TestWaitHeldReturnsWhenARequestIsStuck(t *testing.T) {
-	bubble(t, func(w world) {
-		s, link := w.client()
-		link.Freeze(mem.Up)
-		held := async(func() error { return link.WaitHeld(w.ctx, mem.Both) })
-		w.pending(held)
-		w.creating(s, "0")
-		w.ok(w.ended(held))
-		w.is(link.WaitHeld(w.timeout(time.Second), mem.Down), context.DeadlineExceeded)
-	})
-}
-
 func TestLinksOfOneStoreAreIndependent(t *testing.T) {
 	bubble(t, func(w world) {
 		_, broken := w.client()
@@ -281,12 +256,4 @@ func TestLinksOfOneStoreAreIndependent(t *testing.T) {
 		broken.Cut()
 		w.ok(w.ended(w.creating(s, "0")))
 	})
-}
-
-func TestDirectionsHaveNames(t *testing.T) {
-	for d, want := range map[mem.Direction]string{mem.Up: "up", mem.Down: "down", mem.Both: "both", 8: "Direction(8)"} {
-		if got := d.String(); got != want {
-			t.Errorf("%q; want %q", got, want)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package mem_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestCtxOfOpenSessionDoesNotBoundTheSession(t *testing.T) {
 // S1
 func TestDoneClosesBeforeAnybodySeesTheNodesGone(t *testing.T) {
 	for _, d := range []mem.Direction{mem.Up, mem.Down, mem.Both} {
-		t.Run(d.String(), func(t *testing.T) {
+		t.Run(fmt.Sprint("direction ", d), func(t *testing.T) {
 			bubble(t, func(w world) {
 				s, link := w.client()
 				other, _ := w.client()

@@ -1,91 +1,68 @@
 package mem
 
-import (
-	"context"
-	"errors"
-	"time"
+import "context"
 
-	"github.com/coordkit/coordkit/coord/driver"
-)
-
-// pause is how long a wait whose watch could not be set lets pass before the
-// next attempt, unless the link comes back earlier.
-const pause = 50 * time.Millisecond
-
-func (s *session) WaitDelete(ctx context.Context, n driver.Node) error {
-	_, err := s.WaitAny(ctx, []driver.Node{n})
-	return err
-}
-
-// WaitAny sets one watch on all the nodes, and again when it breaks. Nothing is
-// missed in between, because a node that is gone stays gone.
-func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
-	if len(nodes) == 0 {
-		return 0, &driver.Error{Op: string(OpWait), Store: scheme, Kind: driver.ErrInvalid,
-			Err: errors.New("no node to wait for")}
-	}
+// follow looks at the store, and looks again whenever one of the topics changes,
+// until use reports that it has seen enough, or the call or its session is over.
+// look runs at the store, under its lock.
+//
+// There is one request at a time, so a slow link never brings an older state after
+// a newer one. If a request or news is lost, follow asks again, and misses nothing.
+func follow[R any](ctx context.Context, l *Link, c call, topics []topic, look func() (R, error), use func(R) bool) error {
 	for {
-		if err := s.lease.Err(); err != nil {
-			return 0, err
+		if err := c.ready(ctx); err != nil {
+			return err
 		}
-		if err := ctx.Err(); err != nil {
-			return 0, &driver.Error{Op: string(OpWait), Store: scheme, Key: nodes[0].Key, Err: err}
+		enough, err := followOnce(ctx, l, c, topics, look, use)
+		if enough || err == errNoSession {
+			return err
 		}
-		turned := *s.conn.link.turned.Load() // before it is asked, so that no break of it is missed
-		i, err := s.wait(ctx, nodes)
-		switch {
-		case s.lease.Err() != nil || err != nil && ctx.Err() != nil:
-			continue // to say so; after the session's end no news counts
-		case err == nil:
-			return i, nil
+		l.mu.Lock()
+		cut, healed := l.cut, l.healed
+		l.mu.Unlock()
+		if err != nil && cut {
+			select { // whichever is ready, the loop looks at all of them
+			case <-healed:
+			case <-ctx.Done():
+			case <-c.quit:
+			}
 		}
-		// The watch could not be set, or its news was lost.
-		timer := time.NewTimer(pause)
-		// Whichever is ready, the loop looks at all of them.
-		select {
-		case <-turned:
-		case <-timer.C:
-		case <-ctx.Done():
-		case <-s.Done():
-		}
-		timer.Stop()
 	}
 }
 
-// wait waits with one watch until that fires. The store keeps a watch whose link has
-// broken; it is the news that gets lost.
-func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
-	// No limit for the attempt: it is not urgent that another server is asked,
-	// and the session's end bounds it.
-	c := call{OpWait, nodes[0].Key, 0, s.Done()}
-	w := newWatch(s.lessee)
-	i, err := ask(ctx, s.conn.link, c, watching{w, s.conn.namespace, nodes}, (*Store).watch)
-	if err != nil {
-		s.conn.store.unwatch(w) // the request may be on its way
-		return 0, s.answer(OpWait, c.key, err)
+// followOnce looks when it asks, and when the watch that it sets has fired.
+func followOnce[R any](ctx context.Context, l *Link, c call, topics []topic, look func() (R, error), use func(R) bool) (enough bool, err error) {
+	var news struct { // written before fired is closed, read after
+		state R
+		err   error
 	}
-	if i != notGone {
-		return i, nil
+	w := &watch{owner: l, topics: topics, fired: make(chan struct{})}
+	w.look = func() { news.state, news.err = look() }
+	defer func() {
+		l.store.mu.Lock()
+		defer l.store.mu.Unlock()
+		l.store.watches.end(w) // also if its request is still on its way
+	}()
+	state, err := ask(ctx, l, c, func(uint64) (R, error) {
+		l.store.watches.set(w)
+		return look()
+	})
+	if err != nil || use(state) {
+		return err == nil, err
 	}
-	// Each of these ends the wait for good or for now, and none is a promise
-	// about the others: a node that is gone is gone whether or not ctx ended in
-	// the same moment, and the caller of wait looks at the session.
 	select {
-	case i = <-w.fired:
+	case <-w.fired:
 	case <-ctx.Done():
-		err = ctx.Err()
-	case <-s.Done():
-		err = errQuit
+		return false, nil
+	case <-c.quit:
+		return false, nil
 	}
-	if err != nil {
-		s.conn.store.unwatch(w)
-		return 0, s.answer(OpWait, c.key, err)
+	if l.faulty.Load() {
+		if err := l.send(ctx, c, nil); err != nil {
+			return false, err
+		}
 	}
-	if err := s.conn.link.deliver(ctx, c); err != nil {
-		return 0, s.answer(OpWait, c.key, err)
-	}
-	if i == sessionEnded {
-		return 0, s.answer(OpWait, c.key, errNoSession)
-	}
-	return i, nil
+	// The news of a wait says what has happened, and that of a directory only that
+	// something has.
+	return news.err == nil && c.op == OpWait && use(news.state), news.err
 }

@@ -1,128 +1,65 @@
 package mem
 
-import "github.com/coordkit/coordkit/coord/driver"
+// topic is what a watch waits for: that a node goes, or that a directory changes.
+type topic struct {
+	token uint64 // of the node, or 0
+	at    place  // of the directory, or zero
+}
 
-// watch waits at the store for the first of some nodes to go. The client makes
-// it, so that giving up is one step also while the request for it is on its
-// way: what was ended before it arrived is never set.
+// watch waits at the store for the first event of some topics. The client makes
+// it, so that it can end the watch while the request for it is on its way: a
+// watch that was ended before is never set.
 type watch struct {
-	by    *lessee
-	fired chan int // holds the index of a node that is gone, or sessionEnded
-	hooks []hook
-	one   [1]hook // hooks, for the usual single node
-	set   bool    // guarded by the store's lock, as hooks is
-	ended bool    // likewise
+	owner  any // the link that the watch came over
+	topics []topic
+	look   func()        // called when the watch fires, under the store's lock
+	fired  chan struct{} // closed after that
+	ended  bool          // it has fired, or the client has ended it
 }
 
-// sessionEnded is what fires a watch of a session that the store has ended: to
-// such a client it says nothing about nodes any more.
-const sessionEnded = -1
+// watches are the watches that are set, by topic. The store's lock guards them.
+type watches map[topic]map[*watch]bool
 
-// hook is a watch's place in the list of one node's watches.
-type hook struct {
-	watch      *watch
-	node       *node
-	prev, next *hook
-}
-
-func newWatch(by *lessee) *watch { return &watch{by: by, fired: make(chan int, 1)} }
-
-// watching is a request to set a watch.
-type watching struct {
-	watch     *watch
-	namespace string
-	nodes     []driver.Node
-}
-
-// notGone is the answer to watching when the watch was set.
-const notGone = -1
-
-// watch sets a watch, unless one of the nodes is gone: then it answers with
-// that one's index.
-func (st *Store) watch(r watching) (int, error) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	w := r.watch
-	if w.by.ended {
-		return 0, errNoSession
-	}
+// set sets a watch, unless it has ended.
+func (ws watches) set(w *watch) {
 	if w.ended {
-		return 0, nil // nobody listens any more
+		return
 	}
-	if w.hooks = w.one[:]; len(r.nodes) > 1 {
-		w.hooks = make([]hook, len(r.nodes))
-	}
-	for i, n := range r.nodes {
-		found := st.find(exact{place{r.namespace, n.Dir}, n.Key, n.Token})
-		if found == nil {
-			return i, nil
+	for _, t := range w.topics {
+		if ws[t] == nil {
+			ws[t] = make(map[*watch]bool)
 		}
-		w.hooks[i] = hook{watch: w, node: found}
+		ws[t][w] = true
 	}
-	for i := range w.hooks {
-		w.hooks[i].insert()
-	}
-	w.set = true
-	st.stats.Watches++
-	return notGone, nil
 }
 
-// unwatch ends a watch, whether it is set, fired, or still to be asked for.
-func (st *Store) unwatch(w *watch) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.unwatchLocked(w)
-}
-
-func (st *Store) unwatchLocked(w *watch) {
-	if w.set && !w.ended {
-		for i := range w.hooks {
-			w.hooks[i].remove()
-		}
-		st.stats.Watches--
-	}
+// end ends a watch, whether it is set, has fired, or is still to be set.
+func (ws watches) end(w *watch) {
 	w.ended = true
-}
-
-// fireLocked ends every watch on n, which is gone, and tells it.
-func (st *Store) fireLocked(n *node) {
-	for n.hooks != nil { // ending a watch takes its hooks out of the list
-		h := n.hooks
-		st.unwatchLocked(h.watch)
-		event := h.watch.first()
-		if h.watch.by.ended {
-			event = sessionEnded
-		}
-		h.watch.fired <- event // has room: a watch fires once
-	}
-}
-
-// first returns the index of the first node that is gone, or is going with the
-// one that fired the watch.
-func (w *watch) first() int {
-	for i := range w.hooks {
-		if n := w.hooks[i].node; n.gone || n.doomed {
-			return i
+	for _, t := range w.topics {
+		delete(ws[t], w)
+		if len(ws[t]) == 0 {
+			delete(ws, t)
 		}
 	}
-	panic("mem: a watch was fired and none of its nodes is gone")
 }
 
-func (h *hook) insert() {
-	h.next = h.node.hooks
-	if h.next != nil {
-		h.next.prev = h
+// fire fires the watches of a topic. Each fires once.
+func (ws watches) fire(t topic) {
+	for w := range ws[t] {
+		ws.end(w)
+		w.look()
+		close(w.fired)
 	}
-	h.node.hooks = h
 }
 
-func (h *hook) remove() {
-	if h.prev != nil {
-		h.prev.next = h.next
-	} else {
-		h.node.hooks = h.next
+// all returns every watch that is set.
+func (ws watches) all() map[*watch]bool {
+	all := make(map[*watch]bool)
+	for _, some := range ws {
+		for w := range some {
+			all[w] = true
+		}
 	}
-	if h.next != nil {
-		h.next.prev = h.prev
-	}
+	return all
 }

@@ -90,7 +90,7 @@ var suites = []suite{
 	{"conformance", []string{"driver", "calls", "recipes", "programs"}, []target{
 		// What breaks the link, acts as an operator and reads URLs is for tests and
 		// programs: to the suite it is a part of the harness.
-		{"drivers/mem", 95, []string{"link.go", "fault.go", "hold.go", "operator.go", "opener.go"}},
+		{"drivers/mem", 95, []string{"link.go", "fault.go", "open.go"}},
 	}},
 	{"examples/slate", []string{"driver", "calls", "recipes", "programs"}, []target{
 		{"examples/slate", 95, []string{"opener.go"}},

@@ -27,8 +27,16 @@ func TestClientIsAskedBeforeTheNodesVanish(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn.Link().Cut()
-		nodes := -1
-		st.onLapse(s.lessee, func() bool { nodes = st.Stats().Nodes; return true }) // as if its timer were late
+		nodes, noticed := -1, false
+		st.mu.Lock()
+		s.granted.notify = func() bool { // as if the client's timer were late
+			if !noticed {
+				nodes = len(st.dirs[place{"app", "a"}].nodes)
+			}
+			defer func() { noticed = true }()
+			return !noticed
+		}
+		st.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if left := st.Stats().Nodes; left != 1 {
@@ -55,15 +63,15 @@ func TestEndIsNewsOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := opened.(*session)
-			if s.lessee.check() {
+			if s.granted.notify() {
 				t.Error("a session that lives has heard of its end")
 			}
 			conn.Link().Cut()
 			time.Sleep(time.Second - lease.Margin(time.Second))
-			if s.lessee.check() {
+			if s.granted.notify() {
 				news++
 			}
-			if s.lessee.check() {
+			if s.granted.notify() {
 				t.Error("the same end is news again")
 			}
 			time.Sleep(time.Second)
@@ -82,12 +90,9 @@ func TestEndIsNewsOnce(t *testing.T) {
 func TestRenewalAndExpiryAskTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := NewStore()
-		l, err := st.open(time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := st.grant(time.Second)
 		time.Sleep(time.Second / 2)
-		if _, err := st.renew(l); err != nil {
+		if err := st.renew(l); err != nil {
 			t.Fatal(err)
 		}
 		st.lapse(l)
@@ -96,7 +101,7 @@ func TestRenewalAndExpiryAskTheClock(t *testing.T) {
 		}
 		l.timer.Stop() // as if it were late
 		time.Sleep(time.Second)
-		if _, err := st.renew(l); !errors.Is(err, errNoSession) {
+		if err := st.renew(l); !errors.Is(err, errNoSession) {
 			t.Errorf("a lapsed session was renewed: %v", err)
 		}
 		st.lapse(l)
@@ -137,7 +142,7 @@ func TestNothingIsKeptOfWhatWasUsed(t *testing.T) {
 	if err := s.Close(ctx); err != nil || len(conn.sessions) != 0 {
 		t.Errorf("closed with %v; the connection keeps %d sessions", err, len(conn.sessions))
 	}
-	if len(s.doubts.slots) != 0 || s.doubts.n.Load() != 0 || len(s.lessee.slots) != 0 || len(conn.link.flying) != 0 {
-		t.Errorf("doubts %v, slots %v, flying %v", s.doubts.slots, s.lessee.slots, conn.link.flying)
+	if len(s.doubt) != 0 || len(s.granted.slots) != 0 || len(conn.link.waiting) != 0 {
+		t.Errorf("doubt %v, slots %v, waiting %v", s.doubt, s.granted.slots, conn.link.waiting)
 	}
 }
