@@ -35,14 +35,23 @@ func (e *Entry) guardOwn() {
 		return
 	}
 	e.guard = time.AfterFunc(guardDelay, func() {
-		e.session.Go(func(context.Context) {
-			if persist(e.life, e.queue.client, func(ctx context.Context) error {
-				return e.session.Driver().WaitDelete(ctx, e.node)
-			}) {
-				e.askWhyGone()
-			}
-		})
+		e.session.Go(func(context.Context) { e.watchOwn() })
 	})
+}
+
+// watchOwn waits until the entry's own node is gone, or its life ends. A wait that breaks
+// is begun again after 100 ms, however many have broken before: coord's Retry would pause for
+// longer and longer.
+func (e *Entry) watchOwn() {
+	for {
+		if e.session.Driver().WaitDelete(e.life, e.node) == nil {
+			e.askWhyGone()
+			return
+		}
+		if e.pause(e.life) != nil {
+			return
+		}
+	}
 }
 
 // askWhyGone ends an entry whose node this process did not delete. An operator may have
