@@ -1,10 +1,13 @@
 package consul
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // Whatever is under way, Close leaves nothing, and everything ends.
@@ -17,8 +20,12 @@ func TestCloseAtAnyPoint(t *testing.T) {
 		calls := make(chan struct{}, 1000)
 		again := func(do func() error) {
 			busy.Go(func() {
-				for f.conn.sessions.Life().Err() == nil {
-					if err := do(); err != nil && ctx.Err() != nil {
+				for {
+					err := do()
+					if errors.Is(err, driver.ErrClosed) {
+						return
+					}
+					if err != nil && ctx.Err() != nil {
 						t.Errorf("a call did not end: %v", err)
 						return
 					}

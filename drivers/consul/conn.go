@@ -111,6 +111,9 @@ func (c *conn) send(o attempt.Op, why purpose, ask func(ctx context.Context, a *
 			GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
 		})
 		err := ask(traced, client)
+		if err != nil && err == context.Cause(ctx) { // package http returns it as it is; it may be an error of another call
+			err = ctx.Err()
+		}
 		err = explain(o, err, sent.Load())
 		_, answered := errors.AsType[*driver.Error](err)
 		if err != nil && ctx.Err() == nil && (!answered || driver.Transient(err)) {

@@ -33,7 +33,7 @@ var notTried = []string{
 // the request may have reached an agent.
 func explain(o attempt.Op, err error, sent bool) error {
 	answer, answered := errors.AsType[api.StatusError](err)
-	_, known := err.(*driver.Error) // package http wraps the cause of a ctx, which may be one
+	_, known := err.(*driver.Error) // not what it wraps: that may be the cause of a ctx
 	switch {
 	case err == nil, known:
 		return err
