@@ -144,8 +144,11 @@ func (o *object) saidBy(value string, token uint64) (s said, wrong string) {
 	all := o.said[value]
 	wrong = "nobody has proclaimed that"
 	for i := len(all) - 1; i >= 0; i-- { // the latest first, which may not be on record
-		switch s = all[i]; s.op.token {
-		case token, 0:
+		s = all[i]
+		// An operator may have removed the entry that the call made first, before its
+		// caller knew of it: then the call has led with a later one.
+		first := token < s.op.token && (o.removing[token] != nil || o.lastRemoved >= s.op.called)
+		if s.op.token == token || s.op.token == 0 || first {
 			return s, ""
 		}
 		wrong = fmt.Sprintf("that is the value of leader %d", s.op.token)

@@ -141,6 +141,19 @@ var sights = []tale{
 		s.elect("B", 2, "b")
 		s.follow().Saw(2, "a")
 	}},
+	{"an entry that was removed before its caller knew of it", "", func(s story) {
+		f, a := s.follow(), s.call("A")
+		a.Proclaiming("a")
+		s.Removing("x", 1, "session of A")(nil)
+		s.grant(a, 2)
+		f.Saw(1, "a")
+	}},
+	{"a value of a call that made one entry", "that is the value of leader 2", func(s story) {
+		f, a := s.follow(), s.call("A")
+		a.Proclaiming("a")
+		s.grant(a, 2)
+		f.Saw(1, "a")
+	}},
 	{"a leader that is not on record yet", "", func(s story) {
 		f := s.follow()
 		s.call("A").Proclaiming("a")
