@@ -111,6 +111,30 @@ func TestWatchOfAServerThatForgets(t *testing.T) {
 	v.shows("a new node", again)
 }
 
+// A snapshot is restored under a watch and a wait: the watch shows what the store has now,
+// and the wait for a node that is not in it ends.
+func TestStoreIsSetBack(t *testing.T) {
+	t.Parallel()
+	consul := testserver.StartConsul(t, testserver.ConsulOptions{})
+	f := startOn(t, consul)
+	s := f.open(time.Minute)
+	n := f.create(s, "d", "0")
+	backup, _, err := f.admin.Snapshot().Save(nil)
+	must(t, err)
+	defer backup.Close()
+	must(t, s.Delete(within(t), n))
+	m := f.create(s, "d", "1")
+	v := viewing(within(t), t, f.conn, "d")
+	v.shows("the later node", m)
+	wait := waiting(within(t), s, m)
+	f.eventuallyWaiting("d", 1)
+	must(t, f.admin.Snapshot().Restore(nil, backup))
+	v.shows("what was saved", n)
+	must(t, receive(t, "the wait", wait))
+	eventually(t, "a node is made", func() bool { _, err := s.Create(within(t), "e", "0", nil); return err == nil })
+	must(t, s.Close(within(t)))
+}
+
 // The leader of three is killed: the next shows nothing older.
 func TestWatchOutlivesALeader(t *testing.T) {
 	t.Parallel()

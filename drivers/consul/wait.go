@@ -104,6 +104,7 @@ func (s *session) waitIn(ctx context.Context, scope string, nodes ...driver.Node
 	in := slices.Clone(nodes)
 	for i := range in {
 		in[i].Dir, in[i].Version = scope, max(in[i].Version, in[i].Token)
+		s.conn.saw(in[i].Version)
 	}
 	return s.conn.waits.Wait(ctx, in...)
 }

@@ -105,8 +105,9 @@ func answer(o attempt.Op, err error) error {
 
 // reason is the error whose text a server gives when it refuses a watch, or else err.
 func reason(text string, err error) error {
-	if _, text, ok := strings.Cut(text, "desc = "); ok {
-		return rpctypes.Error(errors.New(text))
+	_, text, _ = strings.Cut(text, "desc = ")
+	if server, ok := errors.AsType[rpctypes.EtcdError](rpctypes.Error(errors.New(text))); ok {
+		return server
 	}
 	return err
 }
