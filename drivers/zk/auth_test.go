@@ -76,7 +76,7 @@ func TestCreatorsNodes(t *testing.T) {
 	link := s.(*session).link
 	for range 5 {
 		w := link.current()
-		w.drop("of a test")
+		w.drop()
 		eventually(t, "another connection", func() bool { return link.current() != w })
 		again, err := s.Create(within(t), "d", "0", nil)
 		if driver.Transient(err) {

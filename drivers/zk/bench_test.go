@@ -14,7 +14,7 @@ import (
 
 func benchSession(b *testing.B, ns string) *session {
 	b.Helper()
-	c := newConn(space("/"+ns), peers{hosts: endpoints(single.Get(b)), dial: dialTCP}, gozk.WorldACL(gozk.PermAll), zap.NewNop())
+	c := newConn(space("/"+ns), peersOf(newTap(), endpoints(single.Get(b))), gozk.WorldACL(gozk.PermAll), zap.NewNop())
 	b.Cleanup(func() { _ = c.Close() })
 	s, err := c.OpenSession(within(b), long)
 	must(b, err)

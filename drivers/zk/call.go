@@ -4,132 +4,246 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
 )
 
-// call makes one attempt of a request. It returns within moments of the end of
-// ctx, of o.limit and of the link, which the library does not: its requests
-// know no time but the connection's. So each is made on a goroutine of its own,
-// which the link owns and which ends with the answer or the connection.
-//
-// request is called with a session open. What it returns is given only if the
-// caller still waits for it.
-func call[T any](ctx context.Context, l *link, o op, request func(*gozk.Conn) (T, error)) (value T, _ error) {
-	if why := l.ended(); why != nil {
-		return value, why
+// call makes one request when the session is open on a connection. It returns when ctx
+// ends, which the library does not know: the request goes on, on a goroutine of the link,
+// until it is answered or the connection is lost. The errors are the library's or, if the
+// request surely was not sent, attempt.NotSent.
+func call[T any](ctx context.Context, l *link, request func(*gozk.Conn) (T, error)) (value T, err error) {
+	err = l.await(ctx, func() bool { return l.life.Err() != nil || l.up && l.trusted })
+	if l.life.Err() != nil {
+		return value, context.Cause(l.life)
 	}
-	if ctx.Err() != nil {
-		return value, unsent(o, ctx)
-	}
-	attempt, cancel := context.WithTimeout(ctx, o.limit)
-	defer cancel()
-	if err := l.await(attempt, l.over, func() bool { return l.up }); err != nil {
-		return value, l.unreached(ctx, o)
+	if err != nil {
+		return value, l.unreached(err)
 	}
 	type answer struct {
 		value T
 		err   error
 	}
 	answers := make(chan answer, 1)
-	var taken atomic.Bool // by whoever comes first: the request, or the caller who gives it up
-	on, ok := l.spawn(func() {
-		if !taken.CompareAndSwap(false, true) {
-			return
-		}
+	l.spawn(func() {
+		defer l.hasten()()
 		value, err := request(l.zk)
 		answers <- answer{value, err}
 	})
-	if !ok {
-		return value, l.ended()
-	}
-	// An answer that is ready together with an end is as good as one that came
-	// before; an end that is chosen instead makes the outcome uncertain, which
-	// is true of the caller's knowledge.
-	select {
+	select { // an answer that is ready together with the end is as good as one that came before
 	case a := <-answers:
-		if a.err == nil {
-			return a.value, nil
-		}
-		return a.value, l.refused(ctx, attempt, o, on, a.err)
-	case <-l.over:
-		return value, l.ended()
-	case <-attempt.Done():
+		return a.value, a.err
+	case <-ctx.Done():
+		return value, ctx.Err()
+	case <-l.shut.Done():
+		return value, gozk.ErrClosing
 	}
-	if taken.CompareAndSwap(false, true) { // and never will be sent
-		return value, l.unreached(ctx, o)
-	}
-	return value, givenUp(ctx, o)
 }
 
-// spawn runs a request, and has the connection given up if the server is silent
-// for too long: the library would wait for most of the session's timeout, and
-// the next attempt could not reach another server in time. It returns the
-// connection that is in use, and false if the link is retired.
-func (l *link) spawn(request func()) (w *wire, ok bool) {
+// hasten looks after a request until the function that it returns is called. A server that
+// owes an answer gets another request: members of a cluster may not notice one until the
+// next comes (seen with 3.8). If the server then stays silent, another one is tried.
+func (l *link) hasten() (stop func()) {
+	w, sent := l.current(), time.Now()
+	nudge := time.AfterFunc(min(l.patience/4, 100*time.Millisecond), func() {
+		l.spawn(func() { _, _, _ = l.zk.Exists("/") })
+	})
+	alarm := time.AfterFunc(l.patience, func() {
+		if w.silentSince(sent) {
+			w.drop()
+		}
+	})
+	return func() { nudge.Stop(); alarm.Stop() }
+}
+
+// unreached is the error of a request for which there was no connection in time. The
+// opening of a session may have been asked for all the same.
+func (l *link) unreached(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.why != nil {
-		return nil, false
+	if l.trouble != nil {
+		err = l.trouble
 	}
-	sent := time.Now()
-	w = l.wire
-	l.calls.Go(func() {
-		alarm := time.AfterFunc(l.timing.silent, func() {
-			if w.silentSince(sent) {
-				w.drop("it is silent")
-			}
-		})
-		defer alarm.Stop()
-		sign := time.AfterFunc(l.timing.nudge, func() { l.nudge(w) })
-		defer sign.Stop()
-		request()
+	if l.session == 0 && l.asked {
+		return err
+	}
+	return attempt.NotSent(err)
+}
+
+// multi makes a transaction. If the server refuses it the error is a *refused.
+func multi(ctx context.Context, l *link, ops ...any) ([]gozk.MultiResponse, error) {
+	return call(ctx, l, func(c *gozk.Conn) ([]gozk.MultiResponse, error) {
+		results, err := c.Multi(ops...)
+		if part := slices.IndexFunc(results, func(r gozk.MultiResponse) bool { return r.Error != nil }); part >= 0 {
+			return nil, &refused{part, err}
+		}
+		return results, err
 	})
-	return w, true
 }
 
-// unreached is the error of a call that was given up while there was no
-// connection.
-func (l *link) unreached(ctx context.Context, o op) error {
+// refused is the error of a transaction of which a part was refused, and so all of it.
+type refused struct {
+	part int
+	err  error
+}
+
+func (e *refused) Error() string { return e.err.Error() }
+func (e *refused) Unwrap() error { return e.err }
+
+// agree has the servers agree on a transaction that changes nothing. The answer proves
+// that a majority follows the leader, that the session lives, and that the server has
+// seen all that was agreed on before. Pings, reads and syncs do not prove that. A server
+// that does not answer is left for another one, although it may answer pings.
+func agree(ctx context.Context, l *link) error {
+	w := l.current()
+	alarm := time.AfterFunc(l.patience, func() { w.drop() })
+	defer alarm.Stop()
+	_, err := multi(ctx, l, &gozk.CheckVersionRequest{Path: "/", Version: -1})
+	if _, refused := errors.AsType[*refused](err); refused { // that was agreed on like anything else
+		return nil
+	}
+	return err
+}
+
+// kinds are the library's errors for answers that say that the server did nothing.
+// The kind nil is of those that the driver handles itself.
+var kinds = []struct{ err, kind error }{
+	{gozk.ErrNoAuth, driver.ErrDenied},
+	{gozk.ErrAuthFailed, driver.ErrDenied},
+	{gozk.ErrInvalidACL, driver.ErrDenied},
+	{gozk.ErrSessionExpired, driver.ErrSessionLost},
+	{gozk.ErrNoNode, nil},
+	{gozk.ErrBadVersion, nil},
+	{gozk.ErrNodeExists, nil},
+	{gozk.ErrNoChildrenForEphemerals, driver.ErrInvalid},
+	{gozk.ErrBadArguments, driver.ErrInvalid},
+	{gozk.ErrAPIError, driver.ErrInvalid},
+	{gozk.ErrInvalidPath, driver.ErrInvalid},
+	{gozk.ErrShortBuffer, driver.ErrInvalid}, // the request is larger than the library's buffer
+}
+
+// codes are answers for which the library has no error but a text with the number.
+var codes = []struct {
+	text string
+	kind error
+	says string
+}{
+	{"unknown error: -5", driver.ErrInvalid, "the server does not understand the request"},
+	{"unknown error: -6", driver.ErrUnsupported, "the server does not know the request; the driver needs ZooKeeper 3.5.3 or later"},
+	{"unknown error: -119", driver.ErrUnavailable, "the server is read-only"},
+	{"unknown error: -125", driver.ErrDenied, "a quota is exceeded"},
+	{"unknown error: -127", driver.ErrUnavailable, "the server throttles requests"},
+}
+
+// answered makes what a server has refused the error of a call. It leaves every other error
+// as it is, as attempt.Op.Do wants it: the request may have been executed.
+func answered(o attempt.Op, err error) error {
+	if _, done := errors.AsType[*driver.Error](err); done || err == nil {
+		return err
+	}
+	for _, c := range codes {
+		if err.Error() == c.text {
+			return o.Failed(c.kind, fmt.Errorf("%s (%w)", c.says, err))
+		}
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return o.Failed(k.kind, err)
+		}
+	}
+	if _, ok := errors.AsType[*refused](err); ok {
+		return o.Failed(driver.ErrInvalid, fmt.Errorf("the server refused the transaction: %w", err))
+	}
+	if errors.Is(err, gozk.ErrNoServer) { // the library has dropped it unsent
+		return attempt.NotSent(err)
+	}
+	return err
+}
+
+// invalid is the error of an argument that is wrong.
+func invalid(o attempt.Op, format string, args ...any) error {
+	return o.Failed(driver.ErrInvalid, fmt.Errorf(format, args...))
+}
+
+// unfinished is the error of a call that may have made a node and was refused what comes
+// after. It Is ErrUncertain, whatever else it Is, so that the caller clears up.
+func unfinished(o attempt.Op, err error) error {
+	of, ok := errors.AsType[*driver.Error](err)
+	switch {
+	case ok && of.Kind == driver.ErrUnavailable:
+		return o.Failed(driver.ErrUncertain, of.Err)
+	case ok && of.Kind == driver.ErrDenied:
+		return o.Failed(driver.ErrUncertain, fmt.Errorf("%w for what follows: %w", driver.ErrDenied, of.Err))
+	}
+	return err
+}
+
+// behind runs f right behind the message that holds text: when it was written, and before
+// ctx ends.
+func (l *link) behind(ctx context.Context, text string, f func()) {
+	written := make(chan struct{})
 	l.mu.Lock()
-	why, trouble := l.why, l.trouble
+	l.sending[text] = written
 	l.mu.Unlock()
-	switch {
-	case why != nil:
-		return why
-	case ctx.Err() != nil && trouble != nil:
-		return failed(o, driver.ErrUnavailable, fmt.Errorf("%w: %w", driver.ContextError(ctx), trouble))
-	case ctx.Err() != nil:
-		return unsent(o, ctx)
-	case trouble != nil:
-		return failed(o, driver.ErrUnavailable, fmt.Errorf("no connection within %v: %w", o.limit, trouble))
-	default:
-		return failed(o, driver.ErrUnavailable, fmt.Errorf("no connection within %v", o.limit))
+	l.spawn(func() {
+		select {
+		case <-written:
+			f()
+		case <-ctx.Done():
+			l.mu.Lock()
+			delete(l.sending, text)
+			l.mu.Unlock()
+		}
+	})
+}
+
+// spawn runs f on a goroutine that shutDown waits for, but not after that.
+func (l *link) spawn(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shut.Err() == nil {
+		l.calls.Go(f)
 	}
 }
 
-// refused is the error of a request to which the library gives an error. If the
-// connection is lost, it waits for the next one, which tells whether the session
-// is lost as well: who is told of the one should be told of the other.
-func (l *link) refused(ctx, attempt context.Context, o op, on *wire, err error) error {
-	switch {
-	case errors.Is(err, gozk.ErrSessionExpired):
-		l.expire(err)
-		return l.ended()
-	case isAnswer(err):
-		return failed(o, kindOf(err, o.write), err)
-	}
-	if isBroken(err) && l.await(attempt, l.over, func() bool { return l.up && l.wire != on }) != nil {
-		if why := l.ended(); why != nil {
-			return why
+// bye has the store end the session, on whatever connection there is or will be. nil says
+// that there is no such session any more. It is called when the session is over for its
+// owner; when the last call has returned, the link is quiet.
+func (l *link) bye(ctx context.Context) error {
+	l.change(func() { l.parting++ })
+	defer func() {
+		l.end(&driver.Error{Op: "session", Store: store, Kind: driver.ErrClosed})
+		l.change(func() { l.parting-- })
+		l.quiet()
+	}()
+	for said := (*wire)(nil); ; {
+		none := false
+		err := l.await(ctx, func() bool {
+			none = l.expired || l.session == 0 || l.shut.Err() != nil
+			return none || l.up && l.wire != said
+		})
+		if err != nil || none {
+			return err
 		}
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: %w", driver.ContextError(ctx), err)
-		}
+		said = l.current()
+		said.bye() // the server closes the connection, and says on the next one that the session has expired
 	}
-	return failed(o, kindOf(err, o.write), err)
+}
+
+// shutDown ends the link, without a word to the store if bye has not had it. It returns
+// when nothing of it runs any more, except that Close of the library may wait for a second.
+func (l *link) shutDown() {
+	l.end(&driver.Error{Op: "session", Store: store, Kind: driver.ErrClosed})
+	l.change(func() {
+		l.shutting()
+		l.wire.drop()
+	})
+	go l.zk.Close()
+	<-l.gone
+	l.calls.Wait()
 }

@@ -91,7 +91,7 @@ func (s *stand) store(namespace string) (*testserver.ZooKeeper, *gozk.Conn) {
 
 func (s *stand) open(ctx context.Context, namespace string) (driver.Conn, error) {
 	z, _ := s.store(namespace)
-	c := newConn(space("/"+namespace), peers{hosts: endpoints(z), dial: s.tap(namespace).dial}, gozk.WorldACL(gozk.PermAll), zap.NewNop())
+	c := newConn(space("/"+namespace), peersOf(s.tap(namespace), endpoints(z)), gozk.WorldACL(gozk.PermAll), zap.NewNop())
 	// The suite's third client counts among what was there before a part of a
 	// check: have it connect now.
 	if _, err := c.List(ctx, "nothing"); err != nil {
@@ -115,7 +115,7 @@ func (s *stand) openLink(_ context.Context, namespace string) (driver.Conn, conf
 	}
 	tap := newTap()
 	tap.also = s.tap(namespace) // which expire asks
-	c := newConn(space("/"+namespace), peers{hosts: g.Addrs(), dial: tap.dial}, gozk.WorldACL(gozk.PermAll), zap.NewNop())
+	c := newConn(space("/"+namespace), peersOf(tap, g.Addrs()), gozk.WorldACL(gozk.PermAll), zap.NewNop())
 	return c, tappedLink{g, func() func() { return tap.hold("/" + namespace + "/") }}, nil
 }
 

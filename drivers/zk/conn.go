@@ -1,9 +1,14 @@
 package zk
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,239 +16,302 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/coord/driver/sessions"
+	"github.com/coordkit/coordkit/coord/driver/watch"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
 
-// conn implements driver.Conn. It has no connection of its own until it is
-// asked to list without having a session: in ZooKeeper a session is all that a
-// connection carries.
+const (
+	// What can be asked for: milliseconds in 32 bits. What is granted lies between bounds
+	// of the servers' configuration, so that only opening a session tells.
+	minTTL = time.Millisecond
+	maxTTL = math.MaxInt32 * time.Millisecond
+
+	// observerTTL is the timeout of the session by which observers without one look.
+	// Nothing depends on it.
+	observerTTL = 10 * time.Second
+
+	// relook is after how long a watch looks again though no event came. There are none of
+	// a directory whose permissions were changed, and none on a server that is cut off from
+	// the others and has not noticed.
+	relook = 15 * time.Second
+
+	mostAttempt = 5 * time.Second        // of what is done without a session
+	parting     = 250 * time.Millisecond // how long the store has to end what nobody uses
+)
+
+func init() {
+	driver.Register(store, driver.Opener{
+		Open: open, DefaultPort: "2181", TLS: true, Password: true, MinTTL: minTTL, MaxTTL: maxTTL,
+		Params: []driver.Param{{
+			Name:  "acl",
+			Doc:   `who may see and change the nodes: "creator", who has the same username and password, or "open", everybody (default: creator with a username, open without)`,
+			Check: checkACL,
+		}},
+	})
+}
+
+func checkACL(s string) error {
+	if s != "open" && s != "creator" {
+		return fmt.Errorf(`%w parameter acl: %q is neither "open" nor "creator"`, driver.ErrInvalid, s)
+	}
+	return nil
+}
+
+// open makes a connection, which connects to nothing until it is needed.
+func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
+	o := attempt.Op{Store: store, Name: "open", Key: t.Namespace}
+	p := peers{network: dial.TCP(), hosts: t.Hosts, tls: t.TLS}
+	acl := gozk.WorldACL(gozk.PermAll)
+	who, given := t.Params["acl"]
+	if t.Username != "" {
+		p.digest = []byte(t.Username + ":" + string(t.Password))
+		if who != "open" {
+			acl = gozk.AuthACL(gozk.PermAll)
+		}
+	}
+	switch first, _, _ := strings.Cut(t.Namespace, "/"); {
+	case ctx.Err() != nil:
+		return nil, o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
+	case given && checkACL(who) != nil:
+		return nil, o.Failed(nil, checkACL(who))
+	case who == "creator" && t.Username == "":
+		return nil, invalid(o, "parameter acl: %q needs a username", who)
+	case first == "zookeeper":
+		return nil, invalid(o, "namespace %q: /zookeeper is ZooKeeper's own", t.Namespace)
+	case len(t.Hosts) == 0:
+		return nil, invalid(o, "no hosts")
+	case strings.Contains(t.Username, ":"):
+		return nil, invalid(o, "username %q: a colon ends the name in ZooKeeper's digest scheme", t.Username)
+	}
+	return newConn(space("/"+t.Namespace), p, acl, t.Logger), nil
+}
+
+// conn implements driver.Conn. In ZooKeeper a connection carries one session and nothing
+// else. So conn has none of its own until it is asked to list or watch without a session.
 type conn struct {
-	space
-	peers peers
-	acl   []gozk.ACL
-	log   *zap.Logger
-	cache *cache
+	*tree
+	peers    peers
+	log      *zap.Logger
+	sessions *sessions.Keeper
+	hub      *watch.Hub
+	relook   time.Duration // see the constant
 
-	relook time.Duration // see the constant
-
-	life     context.Context // ends when Close begins
-	leave    context.CancelFunc
-	left     chan struct{}   // closed when Close has ended
-	ctx      context.Context // ends with the last chance to say farewell
-	cancel   context.CancelFunc
-	partings sync.WaitGroup // farewells under way
-	running  sync.WaitGroup // every other goroutine
-
-	mu       sync.Mutex
-	closed   bool
-	sessions map[*session]struct{}
-	observer *link // for lists without a session; nil until needed
+	living   sync.Mutex            // guards the following
+	open     map[*session]struct{} // sessions
+	observer *link                 // nil until needed
 }
 
 func newConn(s space, p peers, acl []gozk.ACL, log *zap.Logger) *conn {
-	c := &conn{
-		space:    s,
-		peers:    p,
-		acl:      acl,
-		log:      log,
-		cache:    newCache(),
-		relook:   relook,
-		left:     make(chan struct{}),
-		sessions: make(map[*session]struct{}),
-	}
-	c.life, c.leave = context.WithCancel(context.Background())
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c := &conn{tree: newTree(s, acl), peers: p, log: log, sessions: sessions.New(store), relook: relook, open: make(map[*session]struct{})}
+	c.hub = watch.NewHub(store, c.sessions, c.follow)
 	return c
 }
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWatch |
-		driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
-// checkNode refuses a node that is none of its directory's.
-func (c *conn) checkNode(o op, n driver.Node) error {
-	dir, base := cut(n.Key)
-	if _, ok := parseName(base); !ok || dir != c.dir(n.Dir) {
-		return invalid(o, "%q is not a node's path in directory %q", n.Key, n.Dir)
-	}
-	return nil
-}
-
-// Close implements driver.Conn. It ends the sessions at once and has the store
-// end them, all at the same time and for no longer than half a second in all: a
-// store that works has done it by then, and one that does not ends them when
-// their TTL has passed.
+// Close implements driver.Conn.
 func (c *conn) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		<-c.left
-		return nil
-	}
-	c.closed = true
-	for s := range c.sessions {
-		s.end()
-	}
-	for s := range c.sessions { // when none of them can be told that a node of another is gone
-		s.startFarewell(&c.partings)
-	}
-	observer := c.observer
-	if observer != nil {
-		observer.retire(failed(op{name: "list"}, driver.ErrClosed, nil))
-		c.partings.Go(func() { _ = observer.farewell(c.ctx) })
-	}
-	c.leave()
-	c.mu.Unlock()
-
-	said := make(chan struct{})
-	go func() {
-		c.partings.Wait() // each ends with c.ctx
-		close(said)
-	}()
-	patience := time.NewTimer(parting)
-	defer patience.Stop()
-	// Whichever comes first, what follows ends the farewells and waits.
-	select {
-	case <-said:
-	case <-patience.C:
-		c.log.Warn("closed with sessions left to expire", zap.Duration("waited", parting))
-	}
-	c.cancel()
-	if observer != nil {
-		observer.shutDown(failed(op{name: "list"}, driver.ErrClosed, nil))
-		observer.rest()
-	}
-	<-said
-	c.running.Wait()
-	close(c.left)
+	c.sessions.Close(func() {
+		if c.observer != nil {
+			c.dispose(c.observer)
+		}
+	})
 	return nil
 }
 
-// List implements driver.Conn. It lists what the servers had agreed on when it
-// was called, hence L5.
-func (c *conn) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	o := op{name: "list", key: dir, limit: mostAttempt}
-	for {
-		l, err := c.anyLink(o)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := c.listAgreed(ctx, l, o, dir)
-		if err == nil {
-			return nodes, nil
-		}
-		if l.ended() == nil || ctx.Err() != nil {
-			return nil, err
-		}
-		if errors.Is(err, driver.ErrDenied) {
-			return nil, denied(o, err)
-		}
-		// The session that the link carries is over, which is no concern of a
-		// list: there is another link.
-	}
+// dispose gives back what is not used any more.
+func (c *conn) dispose(l *link) {
+	ctx, cancel := context.WithTimeout(context.Background(), parting)
+	defer cancel()
+	_ = l.bye(ctx) // or it expires
+	l.shutDown()
 }
 
-func (c *conn) listAgreed(ctx context.Context, l *link, o op, dir string) ([]driver.Node, error) {
-	if err := agree(ctx, l, o); err != nil {
+// OpenSession implements driver.Conn. If the reply is lost, or says something else than was
+// asked for, the session that it was about expires by itself.
+func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+	o := attempt.Op{Store: store, Name: "open session", Write: true, Limit: min(max(ttl/3, 2*time.Second), mostAttempt)}
+	if err := driver.CheckTTL(ttl, minTTL, maxTTL); err != nil {
+		return nil, o.Failed(nil, fmt.Errorf("%w, within the bounds of the servers' configuration", err))
+	}
+	if ttl%time.Millisecond != 0 {
+		return nil, invalid(o, "TTL: %v; want whole milliseconds from %v to %v", ttl, minTTL, maxTTL)
+	}
+	if ctx.Err() != nil {
+		return nil, o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
+	}
+	l, err := connect(c.sessions.Life(), c.peers, ttl, c.log)
+	if err != nil {
+		return nil, o.Failed(driver.ErrInvalid, err)
+	}
+	s := &session{link: l, tree: c.tree, slots: make(map[slotKey]slot), alone: make(map[string]string)}
+	err = o.Do(ctx, c.sessions.Life(), func(ctx context.Context) error { return answered(o, s.establish(ctx, o, ttl)) })
+	if err == nil {
+		err = c.sessions.Open(&s.Session, renewal(l, ttl))
+	}
+	if err != nil {
+		if !c.sessions.Go(func() { c.dispose(l) }) {
+			l.shutDown()
+		}
 		return nil, err
 	}
-	return c.list(ctx, l, o, dir, false)
+	c.living.Lock()
+	c.open[s] = struct{}{}
+	c.living.Unlock()
+	if !c.sessions.Go(func() { c.attend(s) }) { // the connection was closed in the meantime
+		l.shutDown()
+	}
+	return s, nil
 }
 
-// observerTTL is the timeout of the session that lists without a session are
-// made on, which nothing depends on.
-const observerTTL = 10 * time.Second
+func (c *conn) attend(s *session) {
+	s.attend(c.sessions.Life())
+	c.living.Lock()
+	delete(c.open, s)
+	c.living.Unlock()
+	if errors.Is(s.Err(), driver.ErrSessionLost) {
+		c.forget()
+	}
+}
 
-// anyLink returns a link to list by: that of a session if there is one, for
-// each takes two megabytes of memory and a connection of the servers, and one
-// for the purpose otherwise.
-func (c *conn) anyLink(o op) (*link, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, failed(o, driver.ErrClosed, nil)
-	}
-	var living *link
-	for s := range c.sessions {
-		if s.link.ended() != nil || s.Err() != nil {
-			continue
+// List implements driver.Conn. It lists what the servers had agreed on when it was called,
+// hence L5.
+func (c *conn) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+	o := attempt.Op{Store: store, Name: "list", Key: dir, Limit: mostAttempt}
+	for range 3 {
+		var l *link
+		if l, err = c.anyLink(o); err != nil {
+			return nil, err
 		}
-		if living = s.link; living.isUp() {
-			break
+		err = o.Do(ctx, l.life, func(ctx context.Context) (err error) {
+			if err = agree(ctx, l); err == nil {
+				nodes, err = c.list(ctx, l, dir, false)
+			}
+			return answered(o, err)
+		})
+		if !errors.Is(err, driver.ErrSessionLost) {
+			return nodes, err
+		}
+		// The link's session is over, which is no concern of a list.
+	}
+	return nil, o.Failed(driver.ErrUnavailable, errOutlived)
+}
+
+// anyLink returns a link to look by: that of a session if there is one, for each takes two
+// megabytes of memory and a connection of the servers, and one for the purpose otherwise.
+func (c *conn) anyLink(o attempt.Op) (l *link, err error) {
+	c.living.Lock()
+	defer c.living.Unlock()
+	life := c.sessions.Life()
+	for s := range c.open {
+		if s.Err() == nil && s.link.life.Err() == nil {
+			return s.link, nil
 		}
 	}
-	if living != nil {
-		return living, nil
-	}
-	if c.observer != nil {
-		if c.observer.ended() == nil {
-			return c.observer, nil
-		}
-		c.dispose(c.observer)
+	if former := c.observer; former != nil && former.life.Err() != nil {
 		c.observer = nil
+		c.forget()
+		if !c.sessions.Go(func() { c.dispose(former) }) {
+			former.shutDown()
+		}
 	}
-	l, err := connect(c.peers, observerTTL, c.log, func(error) {})
+	if life.Err() != nil {
+		return nil, o.Failed(driver.ErrClosed, nil)
+	}
+	if c.observer == nil {
+		if c.observer, err = connect(life, c.peers, observerTTL, c.log); err != nil {
+			return nil, o.Failed(driver.ErrInvalid, err)
+		}
+	}
+	return c.observer, nil
+}
+
+// Watch implements driver.Watcher.
+func (c *conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+	return c.hub.Watch(ctx, dir)
+}
+
+// follow is a watch.Follow. On one link ZooKeeper sees to it that no state is older than
+// the one before, as it lets no session back to what it has seen the end of. On the next
+// link it begins with a transaction, as a list does. So no state needs a number.
+func (c *conn) follow(ctx context.Context, dir string, show func(watch.List)) error {
+	o := attempt.Op{Store: store, Name: "watch", Key: dir, Limit: mostAttempt}
+	l, err := c.anyLink(o)
 	if err != nil {
-		return nil, failed(o, nil, err)
+		return err
 	}
-	c.observer = l
-	return l, nil
-}
-
-// dispose ends a link in the background, and its session if the store is there.
-// The caller keeps the connection from coming to rest meanwhile.
-func (c *conn) dispose(l *link) {
-	why := failed(op{name: "session"}, driver.ErrClosed, nil)
-	l.retire(why)
-	c.running.Go(func() {
-		ctx, cancel := context.WithTimeout(c.ctx, parting)
-		defer cancel()
-		stop := context.AfterFunc(ctx, func() { l.shutDown(why) }) // whatever farewell waits for
-		defer stop()
-		_ = l.farewell(ctx) // or it expires
-		l.shutDown(why)
-		l.rest()
-	})
-}
-
-// ensure makes a directory, and above it what is missing: the namespace, which
-// stays. A directory is a container, which the servers remove when it has been
-// empty for a while, and which may be gone again before this returns.
-func (c *conn) ensure(lib *gozk.Conn, path string) error {
-	_, err := lib.CreateContainer(path, nil, gozk.FlagContainer, c.acl)
-	if errors.Is(err, gozk.ErrNoNode) {
-		if err := c.ensureAbove(lib, path); err != nil {
+	wake := make(chan struct{}, 1)
+	w := l.watches.join(c.dir(dir), wake)
+	defer l.watches.leave(w, wake)
+	var shown []driver.Node
+	for agreed, begun := false, false; ; {
+		var nodes []driver.Node
+		err := o.Do(ctx, l.life, func(ctx context.Context) (err error) {
+			if !agreed {
+				err = agree(ctx, l)
+			}
+			if agreed = err == nil; agreed {
+				nodes, err = c.look(ctx, l, dir)
+			}
+			return answered(o, err)
+		})
+		if errors.Is(err, driver.ErrSessionLost) { // of no concern: there is another link
+			err = o.Failed(driver.ErrUnavailable, errOutlived)
+		}
+		if err != nil {
 			return err
 		}
-		_, err = lib.CreateContainer(path, nil, gozk.FlagContainer, c.acl)
+		if !begun || !slices.EqualFunc(nodes, shown, alike) {
+			begun, shown = true, nodes
+			show(watch.List{Nodes: nodes})
+		}
+		again := time.NewTimer(c.relook)
+		select { // whichever comes first, the next look finds out about the others
+		case <-wake:
+		case <-again.C:
+			agreed = false
+		case <-l.life.Done():
+		case <-ctx.Done():
+		}
+		again.Stop()
 	}
-	if errors.Is(err, gozk.ErrNodeExists) || errors.Is(err, gozk.ErrNoNode) { // whoever needs it looks again
-		return nil
-	}
-	return err
 }
 
-// ensureAbove makes the parents of a path. It begins with the nearest, because
-// there may be no permission to make those that exist.
-func (c *conn) ensureAbove(lib *gozk.Conn, path string) error {
-	var missing []string
-	parent, _ := cut(path)
-	for parent != "" {
-		_, err := lib.Create(parent, nil, gozk.FlagPersistent, c.acl)
-		if err == nil || errors.Is(err, gozk.ErrNodeExists) {
-			break
+func alike(a, b driver.Node) bool { return a.Same(b) && bytes.Equal(a.Data, b.Data) }
+
+// look reads a directory that is watched: its data, which updates write to, and its names.
+// Both set a watch, or if there is no directory, the look whether there is one.
+func (c *conn) look(ctx context.Context, l *link, dir string) (nodes []driver.Node, err error) {
+	path := c.dir(dir)
+	for err = errMoved; err == errMoved && ctx.Err() == nil; {
+		var ls listing
+		var unlisted error
+		var reading sync.WaitGroup
+		reading.Go(func() { ls, unlisted = children(ctx, l, path) })
+		it, unread := get(ctx, l, path)
+		reading.Wait()
+		switch missing := gozk.ErrNoNode; {
+		case errors.Is(unread, missing) && errors.Is(unlisted, missing):
+			there, failed := call(ctx, l, func(c *gozk.Conn) (bool, error) {
+				there, _, err := c.Exists(path)
+				return there, err
+			})
+			if failed != nil || !there {
+				return nil, failed
+			}
+		case unread == nil && unlisted == nil && it.stat.Mzxid == ls.stat.Mzxid:
+			c.directory(dir).advance(ls.stat, string(it.data))
+			nodes, err = c.nodes(ctx, l, dir, ls, false, made{})
+		case unread != nil && !errors.Is(unread, missing):
+			return nil, unread
+		case unlisted != nil && !errors.Is(unlisted, missing):
+			return nil, unlisted
 		}
-		if !errors.Is(err, gozk.ErrNoNode) {
-			return err
-		}
-		missing = append(missing, parent)
-		parent, _ = cut(parent)
 	}
-	for _, p := range slices.Backward(missing) {
-		if _, err := lib.Create(p, nil, gozk.FlagPersistent, c.acl); err != nil && !errors.Is(err, gozk.ErrNodeExists) {
-			return err
-		}
-	}
-	return nil
+	return nodes, err
 }

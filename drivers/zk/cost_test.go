@@ -50,7 +50,7 @@ func TestRoundTrips(t *testing.T) {
 	wantSent(t, "delete", f.tap.during(func() { must(t, s.Delete(within(t), n)) }), sent{"delete": 1})
 	n = f.create(s, "d", "0")
 	wantSent(t, "abandon of what stands", f.tap.during(func() { must(t, s.Abandon(within(t), "d", "0")) }), sent{"delete": 1})
-	wantSent(t, "abandon of what may be", f.tap.during(func() { must(t, s.Abandon(within(t), "d", "0")) }), sent{"set": 1, "children": 1})
+	wantSent(t, "abandon of what may be", f.tap.during(func() { must(t, s.Abandon(within(t), "d", "0")) }), sent{"multi": 1, "children": 1})
 
 	theirs := other.create(o, "d", "0")
 	var all []driver.Node
@@ -101,7 +101,7 @@ func (f *fixture) eventuallyArmed(s *session, nodes ...driver.Node) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for _, n := range nodes {
-			if v := h.all[n.Key]; v == nil || v.state != armed {
+			if w := h.paths[n.Key]; w == nil || !w.armed {
 				return false
 			}
 		}

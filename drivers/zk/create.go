@@ -4,286 +4,247 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
 )
 
-// Create implements driver.Session. It costs what CreateList costs, as the
-// numbers of a node depend on its directory.
+// Create implements driver.Session. The number of a node depends on its directory, so it
+// costs what CreateList costs.
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-	n, _, err := s.CreateList(ctx, dir, id, data)
+	n, _, err := s.create(ctx, dir, id, data)
 	return n, err
 }
 
-// CreateList implements driver.CreateLister. It lists by name, as ListNames does.
-func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
-	o := s.change("create", dir)
-	err = s.live(func() error {
-		if err := checkData(o, data); err != nil {
-			return err
-		}
-		n, all, err = s.create(ctx, o, slotKey{dir, id}, data)
-		return err
+// CreateList implements driver.CreateLister. The list leaves out data, which would be a
+// request for each node.
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	return s.create(ctx, dir, id, data)
+}
+
+// List implements driver.Session. A server that carries the session has all that the
+// session was told of, and what preceded it (L3).
+func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	return s.list(ctx, dir, false)
+}
+
+// ListNames implements driver.NameLister.
+func (s *session) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
+	return s.list(ctx, dir, true)
+}
+
+func (s *session) list(ctx context.Context, dir string, byName bool) ([]driver.Node, error) {
+	return do(ctx, s, s.Read("list", dir), func(ctx context.Context, l *link) ([]driver.Node, error) {
+		return s.tree.list(ctx, l, dir, byName)
 	})
-	if err != nil {
-		return driver.Node{}, nil, err
-	}
-	return n, all, nil
 }
 
 // errUndone is a directory that is being removed again and again.
-var errUndone = errors.New("somebody removes what is created, again and again")
+var errUndone = errors.New("another client removes what is created, again and again")
 
-func (s *session) create(ctx context.Context, o op, k slotKey, data []byte) (driver.Node, []driver.Node, error) {
-	for start := time.Now(); time.Since(start) < o.limit; {
-		if doubt := s.slots.get(k).doubt; doubt != nil {
-			base, err := s.settle(ctx, o, k, *doubt)
-			if err != nil {
-				return driver.Node{}, nil, uncertain(o, err)
-			}
-			s.slots.found(k, base)
+// create makes a node, or finds the one of an earlier call, and lists the directory
+// by name.
+func (s *session) create(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
+	k, o := slotKey{dir, id}, s.Write("create", s.tree.dir(dir))
+	if err := driver.CheckData(data); err != nil {
+		return n, nil, o.Failed(nil, err)
+	}
+	data = bytes.Clone(data)
+	for start := time.Now(); time.Since(start) < o.Limit; {
+		if err := s.settle(ctx, o, k); err != nil {
+			return n, nil, unfinished(o, err)
 		}
-		if known := s.slots.get(k); known.leaving > 0 {
-			// What the slot is to be emptied by may be on its way: to return the node
-			// would be to return one that is removed.
-			if err := s.empty(ctx, o, k, known.base); err != nil {
-				return driver.Node{}, nil, uncertain(o, err)
-			}
-		}
-		m := made{base: s.slots.get(k).base}
-		var err error
+		m := made{base: s.slot(k).base}
 		if m.base == "" {
-			m, err = s.makeNode(ctx, o, k, data)
-			if err != nil {
-				return driver.Node{}, nil, err
+			if m, err = s.makeNode(ctx, o, k, data); err != nil {
+				return n, nil, err
 			}
-		}
-		if m.base == "" {
-			continue // what it was refused for is mended
 		}
 		// From here on there is a node, whatever goes wrong.
-		n, all, found, err := s.show(ctx, o, k, m)
-		if err != nil {
-			return driver.Node{}, nil, uncertain(o, err)
+		if all, err = s.show(ctx, o, k, m); err != nil && !errors.Is(err, gozk.ErrNoNode) {
+			return n, nil, unfinished(o, err)
 		}
-		if found {
-			return n, all, nil
+		if i := slices.IndexFunc(all, func(n driver.Node) bool { return strings.HasSuffix(n.Key, "/"+m.base) }); i >= 0 {
+			s.noteAlone(dir, m.base, len(all) == 1)
+			return all[i], all, nil
 		}
-		s.slots.clear(k, m.base)
+		s.changeSlot(k, m.base, func(v *slot) { *v = slot{} }) // an operator has removed it
 	}
-	return driver.Node{}, nil, failed(o, driver.ErrUnavailable, errUndone)
+	return n, nil, o.Failed(driver.ErrUncertain, errUndone)
 }
 
-// uncertain makes an error say that a node may exist, if it does not say more
-// already. It keeps the cause, and not the kind: who is told that a call surely
-// had no effect clears up nothing.
-func uncertain(o op, err error) error {
-	var e *driver.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	switch e.Kind {
-	case driver.ErrUnavailable:
-		return failed(o, driver.ErrUncertain, e.Err)
-	case driver.ErrDenied: // in which trying again is of no use
-		return failed(o, driver.ErrUncertain, fmt.Errorf("%w for what follows: %w", driver.ErrDenied, e.Err))
-	}
-	return err
-}
-
-// made is a node that was made, as far as the answer tells.
-type made struct {
-	base    string  // its name; "" if there is none
-	listing listing // of its directory, asked for with it, or known without
-	at      uint64  // a zxid at which it was there
-	data    []byte  // what it was made with
-	fresh   bool    // it was made just now, with data
-	only    bool    // there is no other in its directory
-}
-
-// makeNode makes a node. The list of the directory is asked for with it, and so
-// costs no time of its own, unless it is likely that the answer will tell that there
-// is nobody else (see alone). Without an error, there may be no node all the same:
-// then what was in the way is not any more.
-func (s *session) makeNode(ctx context.Context, o op, k slotKey, data []byte) (m made, err error) {
-	path, fence := s.conn.dir(k.dir), s.fence.position()
+// makeNode makes a node by a transaction. The list of the directory travels right behind
+// it. If the session had the directory to itself lately, the transaction writes to the
+// directory instead: the answer tells how many nodes there are then, and if it is one,
+// there is nothing to list.
+func (s *session) makeNode(ctx context.Context, o attempt.Op, k slotKey, data []byte) (m made, err error) {
+	path := s.tree.dir(k.dir)
 	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
-	data = bytes.Clone(data) // the caller may use its own again
-	s.conn.cache.directory(k.dir).expect(stem, data)
-	parts := creating(fence, path+"/"+stem+"-", data, s.conn.acl)
-	change := &member{parts: parts, size: len(data), adds: 2, grows: path, lists: !s.alone.likely(k.dir)}
-	it := s.link.together(ctx, o, change, func() (it effect) {
-		requests := [][]byte{transaction(parts)}
-		if change.lists {
-			requests = append(requests, request(opGetChildren2, path, false))
+	ops := []any{&gozk.CreateRequest{Path: path + "/" + stem + "-", Data: data, Acl: s.tree.acl, Flags: gozk.FlagEphemeral | gozk.FlagSequence}}
+	reading, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	var lists chan listing
+	if s.likelyAlone(k.dir) {
+		ops = append(ops, &gozk.SetDataRequest{Path: path, Version: -1})
+	} else {
+		lists = make(chan listing, 1)
+		s.link.behind(reading, stem, func() {
+			ls, _ := children(reading, s.link, path) // after an error, show lists again
+			lists <- ls
+		})
+	}
+	start := time.Now()
+	results, err := s.fenced(ctx, o, false, ops, func(op int, err error) error {
+		if op > 0 || !errors.Is(err, gozk.ErrNoNode) || time.Since(start) > o.Limit {
+			return err
 		}
-		answers, on, err := s.link.exchangeAll(ctx, o, requests...)
-		if err != nil {
-			return effect{err: err}
-		}
-		if change.lists {
-			it.names = answers[1]
-		}
-		it.at = answers[0].zxid
-		it.results, it.err = readResults(answers[0], change.adds)
-		if it.denied = isRefusal(it.err); it.err != nil && !it.denied {
-			it.err = s.link.turnedDown(ctx, o, on, it.err)
-		}
-		return it
+		ensure := o
+		ensure.Write = false // a directory too many does no harm
+		_, err = library(ctx, s, ensure, func(c *gozk.Conn) (struct{}, error) { return struct{}{}, s.tree.ensure(c, s.tree.acl, path) })
+		return err
 	})
 	switch {
-	case it.denied:
-		return made{}, s.mend(ctx, o, k, it.results, it.err)
-	case errors.Is(it.err, driver.ErrUncertain):
-		s.slots.set(k, slot{doubt: &fence})
-		return made{}, it.err
-	case it.err != nil:
-		return made{}, it.err
+	case errors.Is(err, driver.ErrUncertain):
+		s.changeSlot(k, "", func(v *slot) { v.doubt = true })
+		return m, err
+	case errors.Is(err, gozk.ErrNoAuth) && len(ops) > 1: // there may be no permission to write to the directory
+		return s.makeNode(ctx, o, k, data)
+	case err != nil:
+		return m, err
 	}
-	m = made{data: data, at: it.at, fresh: true}
-	_, m.base = cut(it.results[1].String)
-	if change.lists {
-		if names := it.names; !names.lost && names.code == 0 {
-			m.listing, _ = readListing(names.body)
-		}
-	} else if n, ok := parseName(m.base); ok {
-		if parent, certain := s.alone.only(k.dir, n.sequence, m.at); certain {
-			m.only = true
-			m.listing = listing{names: []string{m.base}, stat: gozk.Stat{Czxid: parent, Pzxid: int64(m.at)}}
+	_, m.base = cut(results[1].String)
+	m.known = &remembered{data: data}
+	s.changeSlot(k, "", func(v *slot) { v.base = m.base })
+	d := s.tree.directory(k.dir)
+	if len(results) > 2 {
+		stat := *results[2].Stat
+		if d.advance(stat, m.base); stat.NumChildren == 1 {
+			m.listing = listing{[]string{m.base}, stat}
 		}
 	}
-	s.slots.set(k, slot{base: m.base})
+	d.learn(m.base, *m.known, d.mzxid()) // nobody has updated it yet
+	if lists != nil {
+		select {
+		case m.listing = <-lists:
+		case <-reading.Done():
+		}
+	}
 	return m, nil
 }
 
-// creating describes, for a transaction, how to create a node of the session whose
-// fence is given.
-func creating(fence mark, prefix string, data []byte, acl []gozk.ACL) []any {
-	parts := []any{
-		opCheck, false, -1, fence.path, fence.version,
-		opCreate, false, -1, prefix, data, len(acl),
+// likelyAlone reports whether the session's last node in a directory was the only one, and
+// was deleted since.
+func (s *session) likelyAlone(dir string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	base, known := s.alone[dir]
+	if known && base == "" {
+		delete(s.alone, dir)
+		return true
 	}
-	for _, a := range acl {
-		parts = append(parts, a.Perms, a.Scheme, a.ID)
-	}
-	return append(parts, int(gozk.FlagEphemeral|gozk.FlagSequence))
+	return false
 }
 
-// readResults reads the answer to a transaction that checks, creates and deletes,
-// of which so many results are expected.
-func readResults(a answer, want int) (results []gozk.MultiResponse, err error) {
-	if a.lost {
-		return nil, gozk.ErrConnectionClosed
+// noteAlone remembers whether a node of the session is the only one.
+func (s *session) noteAlone(dir, base string, alone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.alone, dir)
+	if len(s.alone) >= mostDirs {
+		clear(s.alone)
 	}
-	if a.code != 0 {
-		return nil, errorOf(a.code)
+	if alone {
+		s.alone[dir] = base
 	}
-	r := reader{rest: string(a.body)}
-	for {
-		kind, done, _ := r.int32(), r.part(1), r.int32()
-		if done != "\x00" {
-			break
-		}
-		var it gozk.MultiResponse
-		switch kind {
-		case opError:
-			if it.Error = errorOf(r.int32()); it.Error != nil && !isAnswer(it.Error) {
-				it.Error = fmt.Errorf("%w: %w", errPart, it.Error)
-			}
-			if err == nil {
-				err = it.Error
-			}
-		case opCreate:
-			it.String = r.part(r.int32())
-		}
-		results = append(results, it)
-	}
-	if err == nil && (r.short || r.rest != "" || len(results) != want) {
-		err = errStranger
-	}
-	return results, err
 }
 
-// mend does away with what a request for a node was refused for: the fence that
-// stands elsewhere, or the directory that does not exist.
-func (s *session) mend(ctx context.Context, o op, k slotKey, results []gozk.MultiResponse, err error) error {
-	fenced := len(results) > 0 && results[0].Error != nil
-	switch {
-	case fenced && (errors.Is(err, gozk.ErrBadVersion) || errors.Is(err, gozk.ErrNoNode)):
-		return s.locate(ctx, o)
-	case !fenced && errors.Is(err, gozk.ErrNoNode):
-		o.write = false
-		_, err := call(ctx, s.link, o, func(lib *gozk.Conn) (struct{}, error) {
-			return struct{}{}, s.conn.ensure(lib, s.conn.dir(k.dir))
-		})
+// show returns the list that holds a node of the session. The error Is ErrNoNode, or the
+// list does not hold the node, if it is gone.
+func (s *session) show(ctx context.Context, o attempt.Op, k slotKey, m made) ([]driver.Node, error) {
+	o.Write = false
+	return do(ctx, s, o, func(ctx context.Context, l *link) (all []driver.Node, err error) {
+		if m.known == nil {
+			// An earlier call made the node. A server that lags behind still shows it after
+			// an operator has removed it through another one.
+			if err := agree(ctx, l); err != nil {
+				return nil, err
+			}
+		}
+		for err = errMoved; err == errMoved && ctx.Err() == nil; m.listing = (listing{}) {
+			if !slices.Contains(m.listing.names, m.base) {
+				if m.listing, err = children(ctx, l, s.tree.dir(k.dir)); err != nil {
+					return nil, err
+				}
+			}
+			all, err = s.tree.nodes(ctx, l, k.dir, m.listing, true, m)
+		}
+		return all, err
+	})
+}
+
+// settle clears up what earlier calls have left in a slot.
+func (s *session) settle(ctx context.Context, o attempt.Op, k slotKey) error {
+	if s.slot(k).doubt {
+		if err := s.find(ctx, o, k); err != nil {
+			return err
+		}
+	}
+	if known := s.slot(k); known.leaving > 0 { // to return the node would be to return one that is removed later
+		return s.remove(ctx, o, k, s.tree.dir(k.dir)+"/"+known.base)
+	}
+	return nil
+}
+
+// find moves the fence, so that no earlier Create makes a node any more, and looks for the
+// node that one has made.
+func (s *session) find(ctx context.Context, o attempt.Op, k slotKey) error {
+	o.Write = false // to move the fence once more does no harm
+	refuse := func(_ int, err error) error { return err }
+	if _, err := s.fenced(ctx, o, true, nil, refuse); err != nil {
 		return err
 	}
-	return failed(o, kindOf(err, o.write), err)
+	path, prefix := s.tree.dir(k.dir), slotPrefix(s.ID(), k.id)
+	found, err := do(ctx, s, o, func(ctx context.Context, l *link) (string, error) {
+		ls, err := children(ctx, l, path)
+		for _, base := range ls.names {
+			n, ok := parseName(base)
+			if !ok || !strings.HasPrefix(base, prefix) {
+				continue
+			}
+			it, err := get(ctx, l, path+"/"+base)
+			if err != nil && !errors.Is(err, gozk.ErrNoNode) {
+				return "", err
+			}
+			if err == nil && it.stat.EphemeralOwner == n.owner {
+				return base, nil
+			}
+		}
+		return "", err
+	})
+	if err != nil && !errors.Is(err, gozk.ErrNoNode) {
+		return err
+	}
+	s.changeSlot(k, "", func(v *slot) { *v = slot{base: found} })
+	return nil
 }
 
-// show returns a node of the slot and the list that holds it. It reports false
-// if the node is gone.
-func (s *session) show(ctx context.Context, o op, k slotKey, m made) (n driver.Node, all []driver.Node, found bool, err error) {
-	c := s.conn
-	o.write = false
-	path := c.dir(k.dir)
-	parsed, ok := parseName(m.base)
-	if !ok {
-		return n, nil, false, failed(o, nil, fmt.Errorf("the store made %q, which is no node's name", m.base))
-	}
-	if !m.fresh {
-		// The node was made by an earlier call. A server that lags behind still shows it
-		// after an operator has removed it.
-		if err := agree(ctx, s.link, o); err != nil {
-			return n, nil, false, err
+// Abandon implements driver.Session. An Abandon that is late itself does no harm: it
+// removes by name, and names are not used again.
+func (s *session) Abandon(ctx context.Context, dir, id string) error {
+	k, o := slotKey{dir, id}, s.Write("abandon", s.tree.dir(dir))
+	if s.slot(k).base == "" {
+		if err := s.find(ctx, o, k); err != nil {
+			return err
 		}
 	}
-	if !slices.Contains(m.listing.names, m.base) {
-		m.listing, err = s.link.names(ctx, o, path)
-		if errors.Is(err, gozk.ErrNoNode) || err == nil && !slices.Contains(m.listing.names, m.base) {
-			return n, nil, false, nil
-		}
-		if err != nil {
-			return n, nil, false, err
-		}
+	if known := s.slot(k); known.base != "" {
+		return s.remove(ctx, o, k, s.tree.dir(dir)+"/"+known.base)
 	}
-	r := remembered{data: m.data}
-	_, numbered := number(m.listing.stat.Czxid, parsed.sequence)
-	if !m.fresh || !numbered {
-		it, err := call(ctx, s.link, o, func(lib *gozk.Conn) (content, error) {
-			it := get(lib, path+"/"+m.base)
-			return it, it.err
-		})
-		if errors.Is(err, gozk.ErrNoNode) {
-			return n, nil, false, nil
-		}
-		if err != nil {
-			return n, nil, false, err
-		}
-		if r = it.remember(); !it.belongs(parsed) {
-			return n, nil, false, failed(o, nil, fmt.Errorf("%s/%s is not bound to this session: somebody else has made it", path, m.base))
-		}
-	}
-	n = c.asNode(k.dir, m.base, parsed, r, m.listing.stat)
-	if m.only {
-		all = []driver.Node{n}
-	} else {
-		all, err = c.line(ctx, s.link, o, k.dir, m.listing, &owned{parsed.stem, r}, true)
-	}
-	if err == errMoved { // a later list is as good
-		if all, err = c.list(ctx, s.link, o, k.dir, true); err == nil && !slices.ContainsFunc(all, n.Same) {
-			return n, nil, false, nil
-		}
-	}
-	if err == nil {
-		now := spell{base: m.base, parent: m.listing.stat.Czxid, sequence: parsed.sequence}
-		s.alone.made(k.dir, now, numbered && len(all) == 1, m.at)
-	}
-	return n, all, err == nil, err
+	return nil
 }

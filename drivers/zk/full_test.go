@@ -2,11 +2,8 @@ package zk
 
 import (
 	"context"
-	"io"
-	"net"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,21 +50,4 @@ func TestServerFull(t *testing.T) {
 		_, err := looks.List(within(t), "d")
 		return err == nil
 	})
-}
-
-// The end of a connection comes in several forms.
-func TestEarlyEnd(t *testing.T) {
-	for err, closed := range map[error]bool{
-		io.EOF: true,
-		&net.OpError{Op: "read", Err: syscall.ECONNRESET}:   true,
-		&net.OpError{Op: "write", Err: syscall.EPIPE}:       true,
-		&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}: false,
-		&net.OpError{Op: "read", Err: net.ErrClosed}:        false, // by ourselves, when it took too long
-	} {
-		got := early(err)
-		wantIs(t, got, err)
-		if strings.Contains(got.Error(), "maxClientCnxns") != closed {
-			t.Errorf("%v became %v; want a word of maxClientCnxns: %v", err, got, closed)
-		}
-	}
 }

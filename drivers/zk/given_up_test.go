@@ -87,40 +87,6 @@ func TestCreateAfterARemovalOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// Of two Deletes at a time one is never sent, and the other may arrive yet.
-func TestCreateAfterTwoRemovals(t *testing.T) {
-	f := start(t)
-	s := f.open(long)
-	first := f.create(s, "d", "1")
-	n := f.create(s, "d", "0")
-	proceed := f.stalled(func(ctx context.Context) error { return s.Delete(ctx, first) }) // which both have to wait for
-	ctx, cancel := context.WithCancel(within(t))
-	removal := func(ctx context.Context, asked int) <-chan error {
-		done := make(chan error, 1)
-		go func() { done <- s.Delete(ctx, n) }()
-		eventually(t, "the Delete waits to be sent", func() bool {
-			a := &s.link.current().asks
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			return len(a.pending) == asked
-		})
-		return done
-	}
-	unsent := removal(ctx, 1)
-	late := removal(within(t), 2)
-	cancel()
-	wantIs(t, receive(t, "the Delete that is given up", unsent), driver.ErrUnavailable)
-	release := f.tap.hold(n.Key)
-	proceed()
-	wantIs(t, receive(t, "the Delete that is late", late), driver.ErrUncertain)
-	next := f.create(s, "d", "0")
-	if next.Key == n.Key {
-		t.Errorf("Create returned %s, which a request on its way removes", n.Key)
-	}
-	release()
-	f.wantNames("d", 1)
-}
-
 // Names of locks are without number, so nothing is kept of what came to nothing.
 func TestNothingIsKeptOfEmptySlots(t *testing.T) {
 	f := start(t)
@@ -132,53 +98,7 @@ func TestNothingIsKeptOfEmptySlots(t *testing.T) {
 	})
 	must(t, s.Abandon(within(t), "d", "0"))
 	release()
-	if n := len(s.slots.all); n != 0 {
-		t.Errorf("%d slots are kept: %+v", n, s.slots.all)
-	}
-}
-
-// Two calls that find the fence removed each build one. A request that asks for
-// the first of them is raised over all the same.
-func TestRequestsThatAskForAFormerFence(t *testing.T) {
-	f := start(t)
-	s := f.open(long)
-	former := s.fence.position()
-	must(t, s.build(within(t), s.op("create", "d"), s.fence)) // as does a second call
-	if s.fence.position().path == former.path {
-		t.Fatal("the fence is the same")
-	}
-	must(t, s.raise(within(t), s.op("abandon", "d"), former))
-	_, stat, err := f.admin.Exists(former.path)
-	must(t, err)
-	if stat.Version <= former.version {
-		t.Errorf("the fence %s stands at %d still: what asks for it succeeds", former.path, stat.Version)
-	}
-}
-
-// An Update that was given up does not undo a later one, however late it is sent.
-func TestLateUpdate(t *testing.T) {
-	f := start(t)
-	s := f.open(long)
-	n := f.create(s, "d", "0")
-	request := updating(n, []byte("old"), 0)
-	n, err := s.Update(within(t), n, []byte("new"))
-	must(t, err)
-	if _, err := s.link.zk.Multi(request...); err == nil { // the late one
-		t.Error("the late request is carried out")
-	}
-	nodes, err := s.List(within(t), "d")
-	must(t, err)
-	if got := (show{nodes, nil}).text(); got != "[new]" {
-		t.Errorf("listed %s", got)
-	}
-	// One that has landed, and of which nobody knows, is no obstacle.
-	_, err = s.link.zk.Multi(updating(n, []byte("landed"), 1)...)
-	must(t, err)
-	_, err = s.Update(within(t), n, []byte("newer"))
-	must(t, err)
-	nodes, err = s.List(within(t), "d")
-	must(t, err)
-	if got := (show{nodes, nil}).text(); got != "[newer]" {
-		t.Errorf("listed %s", got)
+	if n := len(s.slots); n != 0 {
+		t.Errorf("%d slots are kept: %+v", n, s.slots)
 	}
 }

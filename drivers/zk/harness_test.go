@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -78,7 +80,7 @@ func startOn(t testing.TB, z *testserver.ZooKeeper, hosts []string) *fixture {
 	if hosts == nil {
 		hosts = endpoints(z)
 	}
-	f.conn = newConn(space("/"+namespaceOf(t)), peers{hosts: hosts, dial: f.tap.dial},
+	f.conn = newConn(space("/"+namespaceOf(t)), peersOf(f.tap, hosts),
 		gozk.WorldACL(gozk.PermAll), zaptest.NewLogger(t))
 	f.relook = time.Hour // events have to do
 	t.Cleanup(func() {
@@ -88,15 +90,19 @@ func startOn(t testing.TB, z *testserver.ZooKeeper, hosts []string) *fixture {
 	return f
 }
 
+func peersOf(p *tap, hosts []string) peers {
+	return peers{network: dial.Network{Dial: p.dial, Lookup: net.DefaultResolver.LookupHost}, hosts: hosts}
+}
+
 // close closes the connection, and the sessions before with more patience than
 // that has: on a busy machine, servers may take longer.
 func (f *fixture) close() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience/6)
 	defer cancel()
-	f.mu.Lock()
-	sessions := slices.Collect(maps.Keys(f.sessions))
-	f.mu.Unlock()
+	f.living.Lock()
+	sessions := slices.Collect(maps.Keys(f.conn.open))
+	f.living.Unlock()
 	for _, s := range sessions {
 		_ = s.Close(ctx) // what is left of it is missed later
 	}
@@ -112,7 +118,7 @@ func (f *fixture) peer() *fixture { return f.peerOn(endpoints(f.zk)) }
 func (f *fixture) peerOn(hosts []string) *fixture {
 	f.t.Helper()
 	other := &fixture{t: f.t, zk: f.zk, tap: newTap(), admin: f.admin}
-	other.conn = newConn(f.space, peers{hosts: hosts, dial: other.tap.dial}, f.acl, zaptest.NewLogger(f.t))
+	other.conn = newConn(f.space, peersOf(other.tap, hosts), f.acl, zaptest.NewLogger(f.t))
 	other.relook = f.relook
 	f.t.Cleanup(other.close)
 	return other
@@ -182,4 +188,26 @@ func (f *fixture) wantNames(dir string, want int) {
 	if names := f.names(dir); len(names) != want {
 		f.t.Fatalf("%v in %s; want %d", names, dir, want)
 	}
+}
+
+// isUp reports whether the session is open on a connection.
+func isUp(l *link) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.up
+}
+
+// numberOf is the session's number.
+func numberOf(s *session) int64 {
+	id, _ := parseSession(s.ID())
+	return id
+}
+
+// eventuallyRenewed waits until the session was renewed some times, by whatever server
+// it has now.
+func (f *fixture) eventuallyRenewed(s *session) {
+	f.t.Helper()
+	before := f.tap.sent()["multi"]
+	eventually(f.t, "renewals", func() bool { return f.tap.sent()["multi"] >= before+3 })
+	must(f.t, s.Err())
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	gozk "github.com/go-zookeeper/zk"
-
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -111,38 +109,6 @@ func TestLateCreateAfterCreate(t *testing.T) {
 	})
 }
 
-// Even if the servers took requests of one session in another order, the fence
-// would hold: here the late request is made again on the living connection.
-func TestFence(t *testing.T) {
-	f := start(t)
-	s := f.open(long)
-	f.create(s, "d", "bystander")
-	behind := s.fence.position()
-	must(t, s.Abandon(within(t), "d", "0")) // raises it
-	if at := s.fence.position(); at.path != behind.path || at.version <= behind.version {
-		t.Fatalf("the fence stands at %+v; it stood at %+v", at, behind)
-	}
-	_, err := s.link.zk.Multi(&gozk.CheckVersionRequest{Path: behind.path, Version: behind.version},
-		&gozk.CreateRequest{Path: f.dir("d") + "/x", Acl: f.acl, Flags: gozk.FlagEphemeral})
-	wantIs(t, err, gozk.ErrBadVersion)
-
-	// Somebody else has raised it: the next request finds out.
-	_, err = f.admin.Set(behind.path, nil, -1)
-	must(t, err)
-	f.create(s, "d", "1")
-
-	// Somebody removes it.
-	at := s.fence.position()
-	must(t, f.admin.Delete(at.path, -1))
-	f.create(s, "d", "2")
-	if now := s.fence.position(); now.path == at.path {
-		t.Errorf("the fence stands at %+v again", now)
-	}
-	must(t, f.admin.Delete(s.fence.position().path, -1))
-	must(t, s.Abandon(within(t), "d", "3"))
-	f.wantNames("d", 3)
-}
-
 func TestReplyLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, f *fixture) {
 		s := f.open(long)
@@ -171,15 +137,6 @@ func TestReplyLost(t *testing.T) {
 		must(t, s.Delete(within(t), again))
 		f.wantNames("d", 1)
 	})
-}
-
-// The reply is lost to the making of the session's fence.
-func TestReplyLostWhileOpening(t *testing.T) {
-	f := start(t)
-	f.loseReply()
-	s := f.open(long)
-	f.create(s, "d", "0")
-	must(t, s.Close(within(t)))
 }
 
 func TestLateAbandonSparesTheNextNode(t *testing.T) {

@@ -1,12 +1,12 @@
 package zk
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
-	"math/rand/v2"
+	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,204 +15,279 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/drivers/internal/batch"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
+	"github.com/coordkit/coordkit/drivers/internal/secure"
 )
+
+// link is one session of ZooKeeper, with the client library's connection that carries it.
+// When the session is over, or life has ended, no server is dialed any more: the library
+// would open another session, and send in that what still waits to be sent.
+type link struct {
+	life context.Context // ends when calls are to end; the cause is a *driver.Error
+	end  context.CancelCauseFunc
+	zk   *gozk.Conn
+
+	// A server that is silent for that long, or does not finish the handshake, is left for
+	// another one. There is time for three while the lease can be proved.
+	patience time.Duration
+
+	peers    peers
+	rounds   *dial.Rounds // used by the library's goroutine, as is wrong
+	wrong    bool         // all that answered in this round was something else than ZooKeeper
+	watches  *watches
+	calls    sync.WaitGroup  // goroutines of requests
+	shut     context.Context // ends when no server is dialed for anything any more
+	shutting context.CancelFunc
+	gone     chan struct{} // closed when the library has come to rest
+	seen     atomic.Int64  // the highest zxid that reads are known to include
+
+	mu      sync.Mutex
+	changed chan struct{}            // closed at the next change of what follows
+	parting int                      // calls of bye; servers are dialed for them although life has ended
+	expired bool                     // the store says that the session is over
+	trusted bool                     // the server knows the credentials, or there are none
+	up      bool                     // the session is open on wire
+	since   time.Time                // since when it is up, or not
+	wire    *wire                    // the connection in use or in the making
+	asked   bool                     // a session was asked for
+	session int64                    // 0 until it was granted
+	granted time.Duration            // the timeout
+	begun   time.Time                // when the request was sent by which it was granted
+	trouble error                    // why the last attempt to connect failed
+	sending map[string]chan struct{} // closed when a message is written that holds the text
+}
 
 // peers is how to reach the store.
 type peers struct {
-	hosts  []string
-	tls    *tls.Config // nil: none
-	digest []byte      // "user:password"; nil: none
-
-	// dial opens a connection to a host, without TLS.
-	dial func(ctx context.Context, host string) (net.Conn, error)
+	network dial.Network
+	hosts   []string    // host:port
+	tls     *tls.Config // nil: none
+	digest  []byte      // "user:password"; nil: none
 }
 
-// link is one session of ZooKeeper, with the client library's connection that
-// carries it. The library goes from server to server and keeps the session by
-// pings. What it does not do, or not well, is done here:
-//
-//   - A link has one session in its life. When that is over, or the link is
-//     retired, no server is dialed any more: the library would open another
-//     session, and send under that what still waits to be sent.
-//   - Requests are made only while there is a session to make them in. A call
-//     that ends before has surely had no effect.
-//   - A server that falls silent, or does not finish the handshake, is left for
-//     the next one in time. The library waits for two thirds of the timeout, or
-//     for ten times that.
-type link struct {
-	peers   peers
-	timing  timing
-	log     *zap.Logger
-	onOver  func(error) // called once at most, when the session is lost
-	watches *watches
-	sights  sights
-	sharing *batch.Group[*member]
-	zk      *gozk.Conn
+// sendBuffer holds the largest request: MaxData, some paths and access control lists.
+const sendBuffer = 128 << 10
 
-	ctx    context.Context // ends when no server is to be dialed any more
-	cancel context.CancelFunc
-	over   chan struct{}  // closed when calls are to end
-	gone   chan struct{}  // closed when the library has come to rest
-	calls  sync.WaitGroup // goroutines of requests
-	losing sync.Once      // guards onOver
-	quit   sync.Once      // guards the library's Close
-	seen   atomic.Uint64  // see saw
-
-	mu      sync.Mutex
-	changed chan struct{} // closed at the next change of what follows
-	why     error         // why calls are to end; nil until then
-	parting bool          // servers are dialed although the link is retired: to say farewell
-	shut    bool          // no request is made any more
-	expired bool          // the store says that the session is over
-	up      bool          // the session is open on wire
-	since   time.Time     // since when it is up
-	left    time.Time     // when it was up last
-	wire    *wire         // the connection in use or in the making
-	asked   bool          // a session was asked for
-	session int64         // 0 until it was granted
-	granted time.Duration // the timeout, or the longest of several
-	begun   time.Time     // when the connection was made by which it was granted
-	next    int           // index of the host to dial
-	tries   int           // attempts to connect since there was a connection that lasted
-	dialed  time.Time     // of the last attempt
-	trouble error         // what went wrong last
-}
-
-// connect makes a link, which begins at once to ask for a session with the
-// timeout ttl, and goes on until shutDown.
-func connect(p peers, ttl time.Duration, log *zap.Logger, onOver func(error)) (*link, error) {
-	p.hosts = slices.Clone(p.hosts) // not all clients are to begin with the same
-	rand.Shuffle(len(p.hosts), func(i, j int) { p.hosts[i], p.hosts[j] = p.hosts[j], p.hosts[i] })
+// connect makes a link. It begins at once to ask for a session with the timeout ttl, and
+// goes on until shutDown.
+func connect(parent context.Context, p peers, ttl time.Duration, log *zap.Logger) (*link, error) {
 	l := &link{
-		peers:   p,
-		timing:  timingFor(ttl),
-		log:     log,
-		onOver:  onOver,
-		over:    make(chan struct{}),
-		gone:    make(chan struct{}),
-		changed: make(chan struct{}),
+		patience: min(max(ttl/6, 50*time.Millisecond), 2*time.Second),
+		peers:    p,
+		rounds:   dial.New(p.network, p.hosts, min(max(ttl/16, dial.Least), time.Second)),
+		wrong:    true,
+		gone:     make(chan struct{}),
+		changed:  make(chan struct{}),
+		trusted:  p.digest == nil,
+		sending:  make(map[string]chan struct{}),
 	}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.watches = newWatches(l)
-	l.sharing = newSharing(l)
+	l.life, l.end = context.WithCancelCause(parent)
+	l.shut, l.shutting = context.WithCancel(context.Background())
+	chatter, err := zap.NewStdLogAt(log, zap.DebugLevel) // none of the library's words holds a secret
+	if err != nil {
+		return nil, err
+	}
 	library, events, err := gozk.Connect(p.hosts, ttl,
-		gozk.WithDialer(func(_, host string, _ time.Duration) (net.Conn, error) { return l.dial(host) }),
+		gozk.WithDialer(l.dial),
 		gozk.WithHostProvider(provider{l}),
 		gozk.WithEventCallback(l.event),
-		gozk.WithLogger(chatter{log}),
+		gozk.WithLogger(chatter),
 		gozk.WithLogInfo(false),
 		gozk.WithMaxConnBufferSize(sendBuffer))
 	if err != nil {
-		l.cancel()
+		l.end(nil)
+		l.shutting()
 		return nil, err
 	}
-	l.zk = library
+	l.change(func() { l.zk = library })
+	context.AfterFunc(l.life, l.quiet)
 	go func() { // ends with the library's last goroutine, which shutDown ends
-		for range events { // the callback has had them
+		for range events { // event has had them
 		}
 		close(l.gone)
 	}()
 	return l, nil
 }
 
-// sendBuffer holds the largest request: MaxData, two paths and an access
-// control list.
-const sendBuffer = 128 << 10
+// provider keeps the library from resolving names and from pauses of a second: dial does
+// what is needed. After shutDown it makes the library look whether it was closed.
+type provider struct{ link *link }
 
-// event is the library's callback. It does not block.
-func (l *link) event(e gozk.Event) {
+func (p provider) Init([]string) error  { return nil }
+func (p provider) Len() int             { return 1 }
+func (p provider) Connected()           {}
+func (p provider) Next() (string, bool) { return "", p.link.shut.Err() != nil }
+
+var (
+	errNoDial   = errors.New("the session is over, and there will not be another")
+	errOutlived = errors.New("no server has taken the session back before its timeout")
+)
+
+// dial is the library's dialer. It waits until the session may be carried to a server.
+func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
+	waited, outlived, limit := false, false, l.patience
+	err := l.await(l.shut, func() bool {
+		may := l.mayDial()
+		waited = waited || !may
+		outlived = l.session != 0 && time.Since(l.since) > l.granted && l.parting == 0
+		if l.session == 0 { // none to lose
+			limit = max(limit, time.Second)
+		}
+		return may
+	})
 	switch {
-	case e.Type == gozk.EventSession && e.State == gozk.StateHasSession:
-		l.mu.Lock()
-		l.up, l.since, l.trouble = true, time.Now(), nil
-		w := l.wire
-		l.notify()
-		l.mu.Unlock()
-		l.watches.moved(w)
-		l.sights.moved(w)
-	case e.Type == gozk.EventSession && e.State == gozk.StateDisconnected:
-		l.mu.Lock()
-		if l.up && time.Since(l.since) > lasting {
-			l.tries = 0
-		}
-		if l.up {
-			l.left = time.Now()
-		}
-		l.up = false
-		l.notify()
-		l.mu.Unlock()
-	case e.Type == gozk.EventSession && e.State == gozk.StateExpired:
-		l.expire(gozk.ErrSessionExpired)
+	case err != nil:
+		return nil, err
+	case outlived: // servers that were set back turn a link away for ever that has seen a later state
+		l.lose(errOutlived)
+		return nil, errOutlived
+	case waited:
+		l.rounds.Reset()
 	}
-}
-
-// happened takes the event of a watch.
-func (l *link) happened(what gozk.EventType, path string) {
-	switch what {
-	case gozk.EventNodeDeleted, gozk.EventNodeChildrenChanged:
-		l.watches.fired(path, what == gozk.EventNodeDeleted)
-		l.sights.fired(path)
-	case gozk.EventNodeCreated, gozk.EventNodeDataChanged:
-		l.sights.fired(path)
+	conn, err := l.open(limit)
+	if err != nil {
+		l.failed(err)
+		return nil, err
 	}
+	w := newWire(conn, limit)
+	w.granted, w.watched, w.sent = l.accept, l.watches.wanted, l.wrote
+	l.change(func() {
+		if err = errNoDial; l.mayDial() && l.shut.Err() == nil {
+			l.wire, l.asked, err = w, true, nil
+		}
+	})
+	if err != nil {
+		w.drop()
+	}
+	return w, err
 }
 
-// notify tells those who wait for a change. The caller holds the lock.
-func (l *link) notify() {
-	close(l.changed)
-	l.changed = make(chan struct{})
+// open connects to the next address.
+func (l *link) open(limit time.Duration) (net.Conn, error) {
+	conn, err := l.rounds.Open(l.shut, limit)
+	if err == nil && l.peers.tls != nil {
+		ctx, cancel := context.WithTimeout(l.shut, limit)
+		defer cancel()
+		return secure.Client(ctx, conn, l.rounds.Host(), l.peers.tls)
+	}
+	return conn, err
 }
 
-// expire takes note that the store says that the session is over.
-func (l *link) expire(cause error) {
-	l.mu.Lock()
-	l.expired = true
-	l.notify()
-	l.mu.Unlock()
-	l.lose(cause)
+// mayDial reports whether the session may be carried to a server. The caller holds the lock.
+func (l *link) mayDial() bool {
+	return l.zk != nil && !l.expired && (l.life.Err() == nil || l.parting > 0)
 }
 
-// lose ends the session for its owner. The store may have it still, and is told
-// by farewell only.
-func (l *link) lose(cause error) {
-	l.losing.Do(func() {
-		err := failed(op{name: "session", key: l.id()}, driver.ErrSessionLost, cause)
-		l.onOver(err)
-		l.retire(err)
+// failed takes note of why there is no connection. If all addresses answer, and always did,
+// and none as ZooKeeper, trying again is of no use.
+func (l *link) failed(err error) {
+	_, plain := errors.AsType[tls.RecordHeaderError](err)
+	l.wrong = l.wrong && (errors.Is(err, errStranger) || plain)
+	ended, wrong := l.rounds.Failed(), l.wrong
+	l.wrong = l.wrong || ended
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = errors.New(err.Error()) // it is not the caller's ctx that has ended
+	}
+	err = fmt.Errorf("%s: %w", l.rounds.Host(), err)
+	l.change(func() {
+		if l.trouble = err; ended && wrong && l.session == 0 {
+			l.end(&driver.Error{Op: "connect", Store: store, Kind: driver.ErrInvalid, Err: err})
+		}
 	})
 }
 
-// lasts returns how long the store keeps the session after it was heard of last.
-func (l *link) lasts() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.granted
+// accept takes note of what a server grants. A timeout shorter than the owner was told
+// ends the session.
+func (l *link) accept(session int64, timeout time.Duration) (err error) {
+	l.change(func() {
+		switch {
+		case session == 0: // it has expired; the library makes an event of that
+		case l.session == 0:
+			l.session, l.granted, l.begun = session, timeout, l.wire.opened
+		case session != l.session || timeout < l.granted && l.parting == 0:
+			err = fmt.Errorf("a server has session %016x with a timeout of %v instead of %016x with %v",
+				uint64(session), timeout, uint64(l.session), l.granted)
+		}
+	})
+	if err != nil {
+		l.lose(err)
+	}
+	return err
 }
 
-// retire ends all calls, with the error given. The store is not told.
-func (l *link) retire(why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.why == nil {
-		l.why = why
-		close(l.over)
-		l.notify()
+// event is the library's callback. It does not block.
+func (l *link) event(e gozk.Event) {
+	if e.Type != gozk.EventSession {
+		l.watches.fired(e.Path, e.Type == gozk.EventNodeDeleted)
+		return
+	}
+	switch e.State {
+	case gozk.StateHasSession:
+		l.change(func() {
+			l.wire.hurry.Stop()
+			l.up, l.since, l.trouble = true, time.Now(), nil
+			if !l.trusted {
+				l.calls.Go(l.introduce)
+			}
+		})
+		l.watches.moved()
+	case gozk.StateDisconnected:
+		var why error
+		lasted := false
+		l.change(func() {
+			if l.wire != nil {
+				why = l.wire.why
+			}
+			if l.up {
+				lasted = time.Since(l.since) > 100*time.Millisecond
+				l.up, l.since = false, time.Now()
+			}
+		})
+		if lasted {
+			l.rounds.Reset()
+		} else if why != nil {
+			l.failed(why)
+		}
+	case gozk.StateExpired:
+		l.change(func() { l.expired = true })
+		l.lose(gozk.ErrSessionExpired)
 	}
 }
 
-// ended returns why calls are to end, or nil.
-func (l *link) ended() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.why
+// introduce gives the server the credentials. From then on the library does it on each new
+// connection.
+func (l *link) introduce() {
+	switch err := l.zk.AddAuth("digest", l.peers.digest); {
+	case err == nil:
+		l.change(func() { l.trusted = true })
+	case errors.Is(err, gozk.ErrAuthFailed):
+		l.end(&driver.Error{Op: "authenticate", Store: store, Kind: driver.ErrDenied, Err: err})
+	}
 }
 
-// isUp reports whether the session is open on a connection.
-func (l *link) isUp() bool {
+// lose ends the session for its owner.
+func (l *link) lose(cause error) {
+	l.end(&driver.Error{Op: "session", Store: store, Key: l.id(), Kind: driver.ErrSessionLost, Err: cause})
+}
+
+// wrote is told of each message that was written.
+func (l *link) wrote(message []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.up
+	for text, written := range l.sending {
+		if bytes.Contains(message, []byte(text)) {
+			close(written)
+			delete(l.sending, text)
+		}
+	}
+}
+
+// id is the session's name, once there is one.
+func (l *link) id() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return formatSession(l.session)
 }
 
 // current returns the connection in use or in the making; nil before the first.
@@ -222,23 +297,18 @@ func (l *link) current() *wire {
 	return l.wire
 }
 
-// id is the session's name, once it is granted.
-func (l *link) id() string {
+// change makes a change of the state and tells those who wait for one.
+func (l *link) change(do func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.session == 0 {
-		return ""
-	}
-	return formatSession(l.session)
+	do()
+	close(l.changed)
+	l.changed = make(chan struct{})
 }
 
-// errOver ends a wait for something that will not come any more.
-var errOver = errors.New("the session is over")
-
-// await returns when the condition holds, which is called with the lock held
-// and looks at what the lock guards. It returns an error when ctx ends, or when
-// stop is closed.
-func (l *link) await(ctx context.Context, stop <-chan struct{}, condition func() bool) error {
+// await returns when the condition holds, which is called with the lock held, or with
+// ctx's error.
+func (l *link) await(ctx context.Context, condition func() bool) error {
 	for {
 		l.mu.Lock()
 		holds, changed := condition(), l.changed
@@ -246,13 +316,20 @@ func (l *link) await(ctx context.Context, stop <-chan struct{}, condition func()
 		if holds {
 			return nil
 		}
-		// Whatever is ready next to changed: the caller is done with waiting.
 		select {
-		case <-changed:
+		case <-changed: // if ctx has ended too, the condition comes first
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-stop:
-			return errOver
 		}
 	}
+}
+
+// quiet closes the connection when life is over and nobody says farewell, so that the
+// library's pings do not keep the session.
+func (l *link) quiet() {
+	l.change(func() {
+		if l.life.Err() != nil && l.parting == 0 {
+			l.wire.drop()
+		}
+	})
 }

@@ -1,10 +1,6 @@
 package zk
 
-import (
-	"testing"
-
-	"github.com/coordkit/coordkit/coord/driver"
-)
+import "testing"
 
 // A server that does not notice a request until the next comes is given one.
 func TestRequestThatTheServerHasNotNoticed(t *testing.T) {
@@ -30,21 +26,4 @@ func TestRequestThatTheServerHasNotNoticed(t *testing.T) {
 	f.eventuallyArmed(s, n)
 	must(t, s.Delete(within(t), n))
 	must(t, receive(t, "the wait", wait))
-}
-
-// Who has ended is not kept alive by that.
-func TestNoNudgeOfWhatIsOver(t *testing.T) {
-	f := start(t)
-	s := f.open(long)
-	w := s.link.current()
-	before := f.tap.sent()["ping"]
-	s.link.nudge(w)
-	eventually(t, "a ping", func() bool { return f.tap.sent()["ping"] == before+1 })
-	s.link.nudge(nil)
-	s.link.retire(driver.ErrClosed)
-	s.link.nudge(w)
-	s.link.calls.Wait()
-	if pings := f.tap.sent()["ping"] - before; pings != 1 {
-		t.Errorf("%d pings; want 1", pings)
-	}
 }

@@ -39,18 +39,6 @@ func TestWatchesOfDirectoriesAreTakenBack(t *testing.T) {
 	eventually(t, "no watches", func() bool { return f.watched() == 0 })
 }
 
-// Somebody begins to look while the watches are about to be taken back.
-func TestWatchesAreLeftToThoseWhoCome(t *testing.T) {
-	f := start(t)
-	s := f.open(long)
-	w := f.watch(within(t), "d")
-	w.wantNext()
-	got := f.tap.during(func() { s.link.current().overlook(&s.link.sights, f.dir("d")) })
-	wantSent(t, "taking back what is looked at", got, sent{})
-	f.create(s, "d", "0")
-	w.until("0")
-}
-
 // What a change costs: the directory, and the nodes that are new.
 func TestCostOfAWatch(t *testing.T) {
 	f := start(t)

@@ -105,13 +105,3 @@ func TestDataAreOfTheMomentOfTheList(t *testing.T) {
 		}
 	}
 }
-
-// Whoever reads that a call had no effect clears up nothing.
-func TestUnknownOutcomeIsNotUnavailable(t *testing.T) {
-	o := op{name: "create", key: "d"}
-	err := uncertain(o, failed(o, driver.ErrUnavailable, context.DeadlineExceeded))
-	wantIs(t, err, driver.ErrUncertain, context.DeadlineExceeded)
-	if errors.Is(err, driver.ErrUnavailable) {
-		t.Errorf("%v is %v too", err, driver.ErrUnavailable)
-	}
-}

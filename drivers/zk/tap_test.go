@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
 
 // tap is a dialer that sees what passes: the requests by their operations, and
@@ -31,7 +33,7 @@ func newTap() *tap {
 }
 
 func (p *tap) dial(ctx context.Context, host string) (net.Conn, error) {
-	c, err := dialTCP(ctx, host)
+	c, err := dial.TCP().Dial(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -221,9 +223,10 @@ func (c *tapped) read(b []byte) (int, error) {
 	if len(c.hello) < helloLength {
 		c.hello = append(c.hello, b[:n]...)
 		if len(c.hello) >= helloLength {
-			for t := c.tap; t != nil; t = t.also {
+			id := int64(binary.BigEndian.Uint64(c.hello[12:]))
+			for t := c.tap; t != nil && id != 0; t = t.also { // 0: the session is over
 				t.mu.Lock()
-				t.passwords[int64(binary.BigEndian.Uint64(c.hello[12:]))] = bytes.Clone(c.hello[24:40])
+				t.passwords[id] = bytes.Clone(c.hello[24:40])
 				t.mu.Unlock()
 			}
 		}
@@ -245,9 +248,9 @@ func (p *tap) expire(ctx context.Context, host string, id int64) error {
 	hello = binary.BigEndian.AppendUint32(hello, uint32(len(password)))
 	hello = append(hello, password...)
 	hello = append(binary.BigEndian.AppendUint32(nil, uint32(len(hello))), hello...)
-	bye := message(1, opCloseSession)
+	bye := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 8}, 1), uint32(0xfffffff5))
 	for ctx.Err() == nil {
-		c, err := dialTCP(ctx, host)
+		c, err := dial.TCP().Dial(ctx, host)
 		if err != nil {
 			return err
 		}
@@ -258,7 +261,7 @@ func (p *tap) expire(ctx context.Context, host string, id int64) error {
 		}
 		known := err != nil || binary.BigEndian.Uint64(answer[12:]) != 0
 		if known {
-			_, _ = io.ReadFull(c, answer[:headLength])
+			_, _ = io.ReadFull(c, answer[:20])
 		}
 		_ = c.Close()
 		if !known {

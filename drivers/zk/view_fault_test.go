@@ -10,6 +10,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -64,9 +65,9 @@ func TestWatchOverAMembersEnd(t *testing.T) {
 			w.wantNext()
 			n := owner.create(s, "d", "0")
 			w.until("0")
-			f.mu.Lock()
-			host := f.observer.current().host
-			f.mu.Unlock()
+			f.living.Lock()
+			host := f.observer.current().RemoteAddr().String()
+			f.living.Unlock()
 			for _, m := range z.Members {
 				if m.Endpoint() != host {
 					continue
@@ -205,13 +206,13 @@ func TestWatchNeverGoesBack(t *testing.T) {
 		switch {
 		case round%30 == 10: // by way of another session
 			by := observer.open(long)
-			observer.anyLinkOf(t).current().drop("of a test")
+			observer.anyLinkOf(t).current().drop()
 			if round%60 == 10 {
 				must(t, by.Close(within(t)))
 			}
 		case round%3 == 0:
-			if l := observer.anyLinkOf(t); l.isUp() {
-				l.current().drop("of a test")
+			if l := observer.anyLinkOf(t); isUp(l) {
+				l.current().drop()
 			}
 		}
 	}
@@ -224,7 +225,7 @@ func TestWatchNeverGoesBack(t *testing.T) {
 
 func (f *fixture) anyLinkOf(t *testing.T) *link {
 	t.Helper()
-	l, err := f.anyLink(op{name: "list"})
+	l, err := f.anyLink(attempt.Op{Name: "list"})
 	must(t, err)
 	return l
 }
@@ -266,8 +267,8 @@ func TestWatchesComeAndGo(t *testing.T) {
 	for i := 1; i <= 100; i++ {
 		if i%10 == 0 {
 			l := s.link.current()
-			l.drop("of a test")
-			eventually(t, "another connection", func() bool { return s.link.current() != l && s.link.isUp() })
+			l.drop()
+			eventually(t, "another connection", func() bool { return s.link.current() != l && isUp(s.link) })
 		}
 		for err := error(driver.ErrUncertain); driver.Transient(err); {
 			_, err = s.Update(within(t), n, []byte(fmt.Sprint(i)))

@@ -285,5 +285,5 @@ func TestWatchIsLazy(t *testing.T) {
 			break
 		}
 	}
-	eventually(t, "nobody looks", func() bool { return !f.observer.sights.wants(f.dir("d")) })
+	eventually(t, "nobody looks", func() bool { return !f.observer.watches.wanted(f.dir("d")) })
 }

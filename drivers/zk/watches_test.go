@@ -7,8 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	gozk "github.com/go-zookeeper/zk"
-
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -23,7 +21,7 @@ func (f *fixture) watched() int {
 func (h *watches) size() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.all)
+	return len(h.paths)
 }
 
 func TestWaitsShareAWatch(t *testing.T) {
@@ -45,7 +43,7 @@ func TestWaitsShareAWatch(t *testing.T) {
 		eventually(t, "all wait", func() bool {
 			s.link.watches.mu.Lock()
 			defer s.link.watches.mu.Unlock()
-			return len(s.link.watches.all[n.Key].targets) == 100
+			return len(s.link.watches.paths[n.Key].users) == 100
 		})
 	})
 	wantSent(t, "100 waits", got, sent{"watch": 1})
@@ -104,7 +102,7 @@ func TestWatchesAreTakenBack(t *testing.T) {
 func TestWatchesUnderChanges(t *testing.T) {
 	f := start(t)
 	s := f.open(long)
-	s.link.timing.linger = 1 // nanosecond
+	s.link.watches.linger = 1 // nanosecond
 	nodes := []driver.Node{f.create(s, "d", "0"), f.create(s, "d", "1"), f.create(s, "d", "2")}
 	begin := func(ctx context.Context, nodes []driver.Node) <-chan error {
 		ended := make(chan error, 1)
@@ -142,8 +140,8 @@ func TestWatchesUnderChanges(t *testing.T) {
 	}
 	for range 20 {
 		w := s.link.current()
-		w.drop("of a test")
-		eventually(t, "another connection", func() bool { return s.link.current() != w && s.link.isUp() })
+		w.drop()
+		eventually(t, "another connection", func() bool { return s.link.current() != w && isUp(s.link) })
 	}
 	close(stop)
 	waiters.Wait()
@@ -165,7 +163,7 @@ func TestDeletedInTheGap(t *testing.T) {
 	}
 	f.eventuallyArmed(s, nodes...)
 	g.Cut()
-	eventually(t, "the connection is lost", func() bool { return !s.link.isUp() })
+	eventually(t, "the connection is lost", func() bool { return !isUp(s.link) })
 	for i := 0; i < 20; i += 2 {
 		must(t, f.admin.Delete(nodes[i].Key, -1))
 	}
@@ -178,25 +176,6 @@ func TestDeletedInTheGap(t *testing.T) {
 		pendingStill(t, waits[i])
 		must(t, f.admin.Delete(nodes[i].Key, -1))
 		must(t, receive(t, "the wait", waits[i]))
-	}
-}
-
-// A server that has no node, and had not come as far as where the node was seen, does
-// not prove that it is gone; also if another answer has told of a later time since.
-func TestNotThereYet(t *testing.T) {
-	h := newWatches(new(link))
-	const seen = 100
-	h.link.saw(seen + 10)
-	v := &watch{path: "/d/n"}
-	w := &wait{result: make(chan outcome, 1)}
-	w.targets = []*target{{wait: w, path: v.path, seen: seen}}
-	v.targets = w.targets
-	h.all[v.path] = v
-	if again, doubt := h.armedOrNot(v, sighting{at: seen - 1, err: gozk.ErrNoNode}); !again || doubt != seen || w.told {
-		t.Errorf("ask again: %t, for %d; told: %t", again, doubt, w.told)
-	}
-	if again, _ := h.armedOrNot(v, sighting{at: seen, err: gozk.ErrNoNode}); again || !w.told {
-		t.Errorf("ask again: %t; told: %t", again, w.told)
 	}
 }
 

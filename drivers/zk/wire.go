@@ -1,302 +1,186 @@
 package zk
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	gozk "github.com/go-zookeeper/zk"
-	"go.uber.org/zap"
-
-	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// wire is a connection to a server as the library sees it. It passes on what
-// the library sends and what the server says, and has a hand in a few messages,
-// for what cannot be had of the library otherwise:
+// wire is a connection to a server between the client library and the network. It does
+// what the driver needs and the library cannot do:
 //
-//   - It reads the timeout that the server grants, which the library keeps to
-//     itself, and lets no other session through than the link's own.
-//   - It sends the credentials. The library's own way to send them again can
-//     block it for ever when the connection breaks meanwhile.
-//   - It ends the session, as often as it takes.
-//   - It makes watches of reads (see sights), and takes watches back, for which
-//     the library has no request. The library would keep a watch and set it
-//     again after each reconnect, with a race on the zxid it has seen.
-//   - It holds back the pings of a link that is retired, so that the store ends
-//     the session when its timeout has passed.
-//   - It carries the requests that the library is slow at (see exchange), and takes
-//     the events of watches.
-//   - It tells when the server said something last, and when all that it said
-//     has been handed on.
+//   - The library keeps to itself which timeout was granted, and believes any number that
+//     stands where the length of an answer should be. The wire reads the answer to the
+//     handshake first (S7).
+//   - The library cannot take a watch back (W6), keeps each in memory until it fires, and
+//     sets them again on a new connection in a data race. The wire turns the reads of some
+//     paths into watches, which the library does not know of, and takes them back.
+//   - The library ends a session once, and does not tell whether that has arrived. The wire
+//     can ask for it again, on each connection (S5).
+//   - The library blocks itself for ever if a write fails while it sends the credentials
+//     again. The wire closes the connection instead, which the library handles well (N1).
+//   - The library waits for a silent server for longer than a session lives (S3). The wire
+//     knows when the server said something last.
+//   - The library has no way to send a request right behind another one. The wire tells
+//     that a message was written, so that a list travels with a create.
 type wire struct {
 	net.Conn
-	link   *link
-	host   string
 	opened time.Time
 
-	// Of the reading side, which is one goroutine at a time.
-	in      *bufio.Reader
-	greeted bool
-	first   []byte // what is left of the answer to the handshake
-	frames  scanner
+	granted func(session int64, timeout time.Duration) error // takes the answer to the handshake
+	watched func(path string) bool                           // whether reads of a path set watches
+	sent    func(message []byte)                             // is told of each message
 
-	asks asks // has its own lock
-
-	heard atomic.Int64 // when something was read last, as time since opened
-	hurry *time.Timer  // ends a handshake that takes too long
-
-	raw syscall.RawConn // of a connection to which messages can be written as they are; nil: not this one
-
-	mu     sync.Mutex // serializes messages
-	joined bool       // the first message was sent
+	first   []byte       // what is left of the answer to the handshake
+	greeted bool         // it was read
+	why     error        // or why not
+	heard   atomic.Int64 // when the server said something last, as time since opened
+	hurry   *time.Timer  // ends a handshake that takes too long
+	mu      sync.Mutex   // held while a message is written
+	asked   bool         // the request for a session was written
 }
 
-// The operations and numbers of messages that a wire has a hand in, as in
-// ZooKeeper's ZooDefs.OpCode, Watcher.WatcherType and ClientCnxn.
+// The numbers of operations, as in ZooKeeper's ZooDefs.OpCode.
 const (
-	opError         = -1
-	opCreate        = 1
-	opDelete        = 2
-	opPing          = 11
 	opExists        = 3
 	opGetData       = 4
 	opGetChildren2  = 12
-	opCheck         = 13
 	opMulti         = 14
 	opRemoveWatches = 18
 	opCloseSession  = -11
-	opAuth          = 100
 
-	xidEvent = -1
-	xidPing  = -2
-	xidAuth  = -4
-	// These are ours: below those with a meaning, so that no request of the
-	// library has them. The library ignores the answers.
-	xidRemove = -1 << 16
-	xidBye    = xidRemove - 1
-
-	watcherChildren = 1
-	watcherAny      = 3
+	xidOurs    = -1 << 16 // no request of the library has it, and it ignores the answer
+	watcherAny = 3
 )
 
-func newWire(l *link, conn net.Conn, host string, limit time.Duration) *wire {
-	w := &wire{Conn: conn, link: l, host: host, opened: time.Now(), in: bufio.NewReaderSize(conn, 32<<10)}
-	w.frames.each = w.answered
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		w.raw, _ = tcp.SyscallConn() // it fails when it is closed
-	}
-	w.hurry = time.AfterFunc(limit, func() { _ = conn.Close() })
-	return w
+// newWire makes a wire of a connection, which is closed if the handshake is not over
+// within limit.
+func newWire(conn net.Conn, limit time.Duration) *wire {
+	return &wire{Conn: conn, opened: time.Now(), hurry: time.AfterFunc(limit, func() { _ = conn.Close() })}
 }
 
 // Close implements net.Conn.
 func (w *wire) Close() error {
 	w.hurry.Stop()
-	err := w.Conn.Close()
-	w.asks.close()
-	return err
+	return w.Conn.Close()
 }
 
-// drop has the library connect anew. w may be nil.
-func (w *wire) drop(why string) {
-	if w == nil {
-		return
-	}
-	if w.Close() == nil { // an error says that it was closed before
-		w.link.log.Debug("leaving a server", zap.String("host", w.host), zap.String("why", why))
+// drop makes the library connect anew. w may be nil.
+func (w *wire) drop() {
+	if w != nil {
+		_ = w.Close()
 	}
 }
 
-// Write implements net.Conn. The library writes one message at a time.
+// silentSince reports whether nothing was heard since t.
+func (w *wire) silentSince(t time.Time) bool {
+	return w.opened.Add(time.Duration(w.heard.Load())).Before(t)
+}
+
+// Write implements net.Conn. The library writes one message at a time. The first is the
+// request for a session; the others begin with their length, their number and the
+// operation, and those of reads end with the path and a byte that asks for a watch.
 func (w *wire) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.joined {
-		w.joined = true
-		w.link.mu.Lock()
-		w.link.asked = true
-		w.link.mu.Unlock()
-		if _, err := w.Conn.Write(append(w.handshake(b), w.credentials()...)); err != nil {
-			return 0, err
-		}
-		return len(b), nil
-	}
-	if len(b) >= 12 {
+	if w.asked && len(b) > 16 {
 		switch int32(binary.BigEndian.Uint32(b[8:])) {
-		case opPing:
-			if w.link.ended() != nil {
-				return len(b), nil
-			}
-		case opExists, opGetData, opGetChildren2: // path, then a byte that says whether to watch
-			if last := len(b) - 1; w.link.sights.wants(string(b[16:last])) {
-				_, err := w.Conn.Write(append(b[:last:last], 1))
-				return len(b), err
+		case opExists, opGetData, opGetChildren2:
+			if last := len(b) - 1; w.watched(string(b[16:last])) {
+				b = bytes.Clone(b)
+				b[last] = 1
 			}
 		}
 	}
-	return w.Conn.Write(b)
+	w.asked = true
+	w.write(b)
+	return len(b), nil
 }
 
-// begin writes as much of some messages as the connection takes at once, and
-// returns the rest. The caller has the turn.
-func (w *wire) begin(messages []byte) (rest []byte) {
-	if w.raw == nil {
-		return messages
+// write writes a message. The caller holds the lock.
+func (w *wire) write(b []byte) {
+	if _, err := w.Conn.Write(b); err != nil {
+		w.drop()
+		return
 	}
-	n, err := writeNow(w.raw, messages)
-	if err != nil {
-		w.drop("it takes no message")
-		return nil
-	}
-	return messages[n:]
+	w.sent(b)
 }
 
-// handshake is the library's request for a session: its version, the last zxid
-// that the session has seen, so that it gets to no server that is behind that,
-// and more. The library knows nothing of what was asked for without it.
-func (w *wire) handshake(b []byte) []byte {
-	b = slices.Clone(b)
-	if len(b) >= 16 {
-		binary.BigEndian.PutUint64(b[8:], max(binary.BigEndian.Uint64(b[8:]), w.link.seen.Load()))
-	}
-	return b
+// takeBack has the server remove the watches of a path.
+func (w *wire) takeBack(path string) {
+	rest := binary.BigEndian.AppendUint32(nil, uint32(len(path)))
+	rest = binary.BigEndian.AppendUint32(append(rest, path...), watcherAny)
+	w.request(opRemoveWatches, rest)
 }
 
-// credentials is the message that says who we are, if we are somebody.
-func (w *wire) credentials() []byte {
-	if w.link.peers.digest == nil {
-		return nil
-	}
-	return message(xidAuth, opAuth, int32(0), "digest", string(w.link.peers.digest))
-}
+// bye has the server end the session. It closes the connection then.
+func (w *wire) bye() { w.request(opCloseSession, nil) }
 
-// forget has the server remove the watch of a path.
-func (w *wire) forget(path string) error {
+func (w *wire) request(op int32, rest []byte) {
+	b := binary.BigEndian.AppendUint32(nil, uint32(8+len(rest)))
+	b = binary.BigEndian.AppendUint32(b, uint32(xidOurs&0xffffffff))
+	b = binary.BigEndian.AppendUint32(b, uint32(op))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := w.Conn.Write(message(xidRemove, opRemoveWatches, path, int32(watcherChildren)))
-	return err
-}
-
-// overlook has the server remove the watches of a directory, unless somebody has
-// begun to look at it again: whoever does so after this asks for new ones.
-func (w *wire) overlook(h *sights, path string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !h.wants(path) {
-		_, _ = w.Conn.Write(message(xidRemove, opRemoveWatches, path, int32(watcherAny))) // if it is lost, so is the connection
-	}
-}
-
-// errParted is the end of a session that was asked for.
-var errParted = errors.New("the session was closed")
-
-// bye has the server end the session.
-func (w *wire) bye() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, _ = w.Conn.Write(message(xidBye, opCloseSession)) // if it is lost, so is the connection
+	w.write(append(b, rest...))
 }
 
 // Read implements net.Conn.
-func (w *wire) Read(b []byte) (int, error) {
+func (w *wire) Read(b []byte) (n int, err error) {
 	if !w.greeted {
-		if err := w.greet(); err != nil {
-			w.link.failing(w.host, err)
+		if w.first, err = w.greet(); err != nil {
+			w.why = err
 			return 0, err
 		}
+		w.greeted = true
 	}
 	if len(w.first) > 0 {
-		n := copy(b, w.first)
+		n = copy(b, w.first)
 		w.first = w.first[n:]
-		return n, nil
+	} else {
+		n, err = w.Conn.Read(b)
 	}
-	if err := w.intercept(); err != nil {
-		return 0, err
-	}
-	if w.in.Buffered() == 0 {
-		w.link.watches.tell() // all that came has been handed on
-	}
-	n, err := w.in.Read(b)
 	if n > 0 {
 		w.heard.Store(int64(time.Since(w.opened)))
-		w.frames.scan(b[:n])
 	}
 	return n, err
 }
 
-// errStranger is never seen unless a server is not one.
-var errStranger = errors.New("the answer is not one of ZooKeeper")
+// errStranger: what listens at the address is not ZooKeeper.
+var errStranger = errors.New("it does not answer as ZooKeeper does; is the port right, and TLS set as on the server?")
 
-// greet reads the answer to the handshake: its version, the timeout in
-// milliseconds, the session, and more that is the library's business. A session
-// that the server does not know gets 0 for both.
-func (w *wire) greet() error {
+// greet reads the answer to the handshake: its length, a version, the timeout, the session
+// (0 if it is over), and more that is the library's business.
+func (w *wire) greet() ([]byte, error) {
 	head := make([]byte, 4)
-	if _, err := io.ReadFull(w.in, head); err != nil {
-		return fmt.Errorf("no answer to the handshake: %w", err)
+	if _, err := io.ReadFull(w.Conn, head); err != nil {
+		return nil, closedEarly(err)
 	}
 	n := binary.BigEndian.Uint32(head)
 	if n < 16 || n > 1<<10 {
-		return errStranger
+		return nil, errStranger
 	}
-	w.first = append(head, make([]byte, n)...)
-	if _, err := io.ReadFull(w.in, w.first[4:]); err != nil {
-		return fmt.Errorf("no answer to the handshake: %w", err)
+	answer := append(head, make([]byte, n)...)
+	if _, err := io.ReadFull(w.Conn, answer[4:]); err != nil {
+		return nil, closedEarly(err)
 	}
-	w.hurry.Stop()
-	w.greeted = true
-	w.heard.Store(int64(time.Since(w.opened)))
-	timeout := time.Duration(int32(binary.BigEndian.Uint32(w.first[8:]))) * time.Millisecond
-	return w.link.accept(int64(binary.BigEndian.Uint64(w.first[12:])), timeout, w.opened)
+	timeout := time.Duration(int32(binary.BigEndian.Uint32(answer[8:]))) * time.Millisecond
+	return answer, w.granted(int64(binary.BigEndian.Uint64(answer[12:])), timeout)
 }
 
-// accept takes note of what a server grants, and refuses what is not the link's
-// session. To say farewell, any timeout will do.
-func (l *link) accept(session int64, timeout time.Duration, asked time.Time) error {
-	l.mu.Lock()
-	switch {
-	case session == 0: // which the library makes an event of
-		l.mu.Unlock()
-		return nil
-	case l.session == 0:
-		l.session, l.granted, l.begun = session, timeout, asked
-		l.mu.Unlock()
-		return nil
-	case l.session == session && (l.granted == timeout || l.parting):
-		l.mu.Unlock()
-		return nil
+// closedEarly explains the end of a connection before the server said anything. Servers
+// do not say why they close one.
+func closedEarly(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("the server closed the connection before the handshake: it may have reached maxClientCnxns, "+
+			"the most connections that it accepts from one address, or not be serving: %w", err)
 	}
-	err := fmt.Errorf("a server has session %016x with a timeout of %v instead of %016x with %v",
-		uint64(session), timeout, uint64(l.session), l.granted)
-	l.granted = max(l.granted, timeout)
-	l.mu.Unlock()
-	l.lose(err)
-	return err
-}
-
-// answered takes note of an answer.
-func (w *wire) answered(xid, code int32) {
-	switch {
-	case xid == xidAuth && code != 0:
-		w.link.lose(fmt.Errorf("%s: %w: %w", w.host, driver.ErrDenied, gozk.ErrAuthFailed))
-	case xid == xidBye: // an error says that it was over before
-		w.link.expire(errParted)
-	}
-}
-
-// silentSince reports whether nothing was heard since a time when the wire was
-// already open.
-func (w *wire) silentSince(t time.Time) bool {
-	sent := t.Sub(w.opened)
-	return sent > 0 && time.Duration(w.heard.Load()) < sent
+	return fmt.Errorf("no answer to the handshake: %w", err)
 }

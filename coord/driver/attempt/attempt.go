@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -53,7 +54,8 @@ func NotSent(err error) error { return &notSent{err} }
 // Do returns that as it is. Every other error of request means that there was no answer.
 // Then the error of Do Is ErrUnavailable if nothing was sent or nothing is written, and
 // ErrUncertain otherwise. Its cause is the first of: ctx's error; the limit; what request
-// returned. If life has ended the error has life's cause, and no such kind.
+// returned. To the first two, what request returned is added if it says more. If life has
+// ended the error has life's cause, and no such kind.
 func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) error) error {
 	if ctx.Err() != nil {
 		return o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
@@ -82,11 +84,23 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 	}
 	switch {
 	case ctx.Err() != nil:
-		return o.Failed(kind, driver.ContextError(ctx))
+		return o.Failed(kind, explained(driver.ContextError(ctx), err))
 	case life.Err() != nil:
 		return o.Failed(nil, context.Cause(life))
 	case attempt.Err() != nil:
-		return o.Failed(kind, fmt.Errorf("no answer within %v", o.Limit))
+		return o.Failed(kind, explained(fmt.Errorf("no answer within %v", o.Limit), err))
 	}
 	return o.Failed(kind, err)
+}
+
+// explained adds to the end of an attempt what was in the way, unless that is only the end
+// in the words of a client or a socket.
+func explained(end, err error) error {
+	if timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && timeout.Timeout() || errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) {
+		return end
+	}
+	return fmt.Errorf("%w: %w", end, err)
 }

@@ -58,6 +58,8 @@ func TestDo(t *testing.T) {
 			is: []error{driver.ErrUnavailable, io.EOF}, isNot: []error{driver.ErrUncertain}, says: "toy: list a: store unavailable: EOF"},
 		{name: "not sent, ctx ended", op: write, ctx: time.Second, request: func(ctx context.Context) error { return attempt.NotSent(hang(ctx)) },
 			after: time.Second, is: []error{driver.ErrUnavailable, context.Canceled}},
+		{name: "no answer, for a reason", op: read, request: func(ctx context.Context) error { <-ctx.Done(); return io.EOF }, after: 3 * time.Second,
+			is: []error{driver.ErrUnavailable, io.EOF}, says: "no answer within 3s: EOF"},
 		{name: "ctx ended before", op: write, ctx: -1, request: hang, is: []error{driver.ErrUnavailable, context.Canceled}, neverCalled: true},
 		{name: "life ended before", op: write, life: -1, request: hang, is: []error{driver.ErrClosed}, neverCalled: true},
 	} {

@@ -1,0 +1,128 @@
+package zk
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+const store = "zk"
+
+// space is the part of the store below one namespace, as an absolute path. The package
+// comment shows the keys.
+type space string
+
+func (s space) dir(dir string) string { return string(s) + "/" + dir }
+
+func (s space) fences() string { return string(s) + "/.sessions" }
+
+// fence is where a session's fence stands. A position of it has the number of the fence in its upper
+// half and its version in the lower. If an operator removes the fence, the next one has
+// another number.
+func (s space) fence(session string, at uint64) string {
+	return s.fences() + "/" + session + "-" + strconv.FormatUint(at>>32, 10)
+}
+
+// formatSession writes a session's number as ZooKeeper's own tools do, but with
+// leading zeros.
+func formatSession(id int64) string { return fmt.Sprintf("%016x", uint64(id)) }
+
+// parseSession is the reverse of formatSession.
+func parseSession(s string) (id int64, ok bool) {
+	n, err := strconv.ParseUint(s, 16, 64)
+	return int64(n), err == nil && n != 0 && formatSession(int64(n)) == s
+}
+
+// slotPrefix begins the names of all nodes that a session makes for an id.
+func slotPrefix(session, id string) string { return session + "-" + id + "-" }
+
+// name is the last part of a node's path, taken apart.
+type name struct {
+	base     string // the whole
+	session  string
+	owner    int64 // session as a number
+	id       string
+	sequence int32
+}
+
+// parseName takes a name apart, and accepts nothing that the driver does not make.
+func parseName(base string) (n name, ok bool) {
+	session, rest, _ := strings.Cut(base, "-")
+	id, rest, _ := strings.Cut(rest, "-")
+	nonce, sequence, _ := strings.Cut(rest, "-")
+	owner, ok := parseSession(session)
+	if !ok || !driver.ValidID(id) {
+		return name{}, false
+	}
+	if i, err := strconv.ParseUint(nonce, 10, 64); err != nil || strconv.FormatUint(i, 10) != nonce {
+		return name{}, false
+	}
+	i, err := strconv.ParseInt(sequence, 10, 32)
+	if err != nil || fmt.Sprintf("%010d", i) != sequence { // as the server formats it
+		return name{}, false
+	}
+	return name{base, session, owner, id, int32(i)}, true
+}
+
+// cut splits a node's path into its directory's and its name.
+func cut(path string) (dir, base string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:max(i, 0)], path[i+1:]
+}
+
+// exhausted is the number from which on the sequence of a directory is not relied upon.
+// At 2147483647 it does not go on: depending on its version and its load a server wraps
+// around, gives out the last number again and again, or does both in turns.
+const exhausted = math.MaxInt32 - 1<<20 + 1
+
+// number returns the Seq and the Token of the node that was created as the sequence-th
+// child of a directory, which was itself created at the zxid parent. It reports false if
+// the sequence does not tell: then they are the node's own czxid.
+//
+// Every creation has a zxid of its own. So a node's number is at most its czxid, and a
+// directory that was removed and made again begins beyond all numbers of the former one.
+func number(parent int64, sequence int32) (uint64, bool) {
+	if sequence < 0 || sequence >= exhausted {
+		return 0, false
+	}
+	return uint64(parent) + 1 + uint64(sequence), true
+}
+
+// check returns an error that Is driver.ErrInvalid if a node is none of its directory's.
+func (s space) check(n driver.Node) error {
+	dir, base := cut(n.Key)
+	if _, ok := parseName(base); !ok || dir != s.dir(n.Dir) {
+		return fmt.Errorf("%w node: %q is not a node's path in directory %q", driver.ErrInvalid, n.Key, n.Dir)
+	}
+	return nil
+}
+
+// ensure makes a key, and above it what is missing. Directories are containers, which the
+// servers remove when they have been empty for a while, so that one may be gone again when
+// this returns. Fences are ephemeral. The namespace stays.
+func (s space) ensure(c *gozk.Conn, acl []gozk.ACL, path string) error {
+	parent, _ := cut(path)
+	create, mode := c.Create, int32(gozk.FlagPersistent)
+	switch parent {
+	case s.fences():
+		mode = gozk.FlagEphemeral
+	case string(s):
+		create, mode = c.CreateContainer, gozk.FlagContainer
+	}
+	_, err := create(path, nil, mode, acl)
+	if errors.Is(err, gozk.ErrNoNode) && parent != "" { // there may be no permission to make what exists above
+		if err = s.ensure(c, acl, parent); err == nil {
+			_, err = create(path, nil, mode, acl)
+		}
+	}
+	if errors.Is(err, gozk.ErrNodeExists) || errors.Is(err, gozk.ErrNoNode) && mode == gozk.FlagContainer {
+		return nil
+	}
+	return err
+}
