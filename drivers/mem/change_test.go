@@ -114,19 +114,3 @@ func TestDeleteIsRepeatedAfterALostReply(t *testing.T) {
 		w.ok(s.Delete(w.ctx, n))
 	})
 }
-
-// U2: a node of another store may have the same place and token, and is known
-// by its key.
-func TestNodeOfAnotherStoreIsNotTouched(t *testing.T) {
-	bubble(t, func(w world) {
-		s, _ := w.client()
-		n := w.create(s, "0")
-		stranger := n
-		stranger.Key = namespace + "/" + dir + "/x-0"
-		_, err := s.Update(w.ctx, stranger, nil)
-		w.is(err, driver.ErrGone)
-		w.ok(s.Delete(w.ctx, stranger))
-		w.ok(s.WaitDelete(w.ctx, stranger))
-		w.sees(n)
-	})
-}

@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
@@ -167,21 +166,23 @@ func (st *Store) RemoveNamespace(namespace string) {
 func (st *Store) removeIf(meant func(at place, key string) bool) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	var nodes []*node
-	var keys int
+	removed := false
 	for at, d := range st.dirs {
-		for _, n := range d.nodes {
-			if meant(at, n.Key) {
-				nodes = append(nodes, n)
+		for key := range d.foreign {
+			if meant(at, key) {
+				delete(d.foreign, key)
+				removed = true
 			}
 		}
-		all := len(d.foreign)
-		maps.DeleteFunc(d.foreign, func(key string, _ bool) bool { return meant(at, key) })
-		keys += all - len(d.foreign)
 		st.tidy(at)
+		for _, n := range d.nodes {
+			if meant(at, n.Key) {
+				st.remove(n)
+				removed = true
+			}
+		}
 	}
-	st.remove(nodes...)
-	return len(nodes)+keys > 0
+	return removed
 }
 
 // PutForeign puts a key into a directory that no driver has made.

@@ -91,7 +91,7 @@ type pipe struct {
 // message is a request with its reply, or the news that a watch has fired.
 type message struct {
 	call  call
-	serve func()        // runs at the store; nil for news
+	serve func()        // runs at the store; not for news
 	put   time.Time     // into the pipe that it is in
 	done  chan struct{} // closed when its sender hears of it
 	fate  error         // once done is closed: nil if the message or its reply arrived
@@ -144,17 +144,13 @@ func ask[R any](ctx context.Context, l *Link, c call, serve func(number uint64) 
 	return reply.value, reply.err
 }
 
-// send sends a request, or news if serve is nil, and waits until it has arrived.
+// send sends a request and waits until its reply has arrived.
 func (l *Link) send(ctx context.Context, c call, serve func(number uint64)) error {
 	m := &message{call: c, done: make(chan struct{})}
 	l.change(func() {
-		l.waiting[m] = true
-		if serve == nil && !l.cut {
-			l.down.add(m)
-			return
-		}
 		number := l.sent.Add(1)
 		m.serve = func() { serve(number) }
+		l.waiting[m] = true
 		if l.cut || l.take(lose, m) != nil {
 			l.finish(m, c.failed(driver.ErrUnavailable, errors.New("connection refused")))
 		} else if t := l.take(hold, m); t != nil {
@@ -165,6 +161,19 @@ func (l *Link) send(ctx context.Context, c call, serve func(number uint64)) erro
 		}
 	})
 	return m.wait(ctx)
+}
+
+// news waits until the news that a watch has fired has arrived, or is lost.
+func (l *Link) news(ctx context.Context, c call) {
+	m := &message{call: c, done: make(chan struct{})}
+	l.change(func() {
+		l.waiting[m] = true
+		l.down.add(m)
+		if l.cut {
+			l.reset()
+		}
+	})
+	_ = m.wait(ctx) // either way the client asks again
 }
 
 // wait returns nil when the message has arrived, and an error when ctx or quit

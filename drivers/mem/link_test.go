@@ -94,7 +94,8 @@ func TestDelayIsPerDirectionAndKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// Watches notice a deletion only when the news arrives.
+// A wait returns when the news of the deletion has arrived, and after it the reply
+// to the question which node is gone.
 func TestDelayHoldsEvents(t *testing.T) {
 	bubble(t, func(w world) {
 		owner, _ := w.client()
@@ -103,7 +104,7 @@ func TestDelayHoldsEvents(t *testing.T) {
 		wait := w.waiting(s, n)
 		link.Delay(mem.Down, time.Second)
 		w.ok(owner.Delete(w.ctx, n))
-		sleep(time.Second - 1)
+		sleep(2*time.Second - 1)
 		w.pending(wait)
 		sleep(1)
 		w.ok(w.ended(wait))

@@ -96,7 +96,7 @@ func request[R any](ctx context.Context, s *session, op Op, key string, serve fu
 // client sends again what a caller still waits for.
 func requestInOrder[R any](ctx context.Context, s *session, op Op, name slot, serve func() R) (R, error) {
 	s.mu.Lock()
-	void := s.doubt[name] || op == OpAbandon
+	void := s.doubt[name]
 	s.mu.Unlock()
 	reply, err := request(ctx, s, op, name.dir, func(number uint64) (reply R, err error) {
 		if number < s.granted.void {
@@ -118,15 +118,11 @@ func requestInOrder[R any](ctx context.Context, s *session, op Op, name slot, se
 }
 
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-	n, _, err := s.create(ctx, dir, id, data, false)
+	n, _, err := s.CreateList(ctx, dir, id, data)
 	return n, err
 }
 
 func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.create(ctx, dir, id, data, true)
-}
-
-func (s *session) create(ctx context.Context, dir, id string, data []byte, list bool) (driver.Node, []driver.Node, error) {
 	data, err := keep(OpCreate, dir, data)
 	if err != nil {
 		return driver.Node{}, nil, err
@@ -137,9 +133,7 @@ func (s *session) create(ctx context.Context, dir, id string, data []byte, list 
 	}
 	made, err := requestInOrder(ctx, s, OpCreate, slot{dir, id}, func() (made created) {
 		made.node = s.store.create(s.granted, s.at(dir), id, data)
-		if list {
-			made.line = s.store.dirs[s.at(dir)].list()
-		}
+		made.line = s.store.dirs[s.at(dir)].list()
 		return made
 	})
 	return made.node, made.line, err

@@ -2,8 +2,6 @@ package mem
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -93,7 +91,9 @@ func (st *Store) lapse(l *storeLease) {
 func (st *Store) end(l *storeLease) {
 	l.ended = true
 	l.timer.Stop()
-	st.remove(slices.Collect(maps.Values(l.slots))...)
+	for _, n := range l.slots {
+		st.remove(n)
+	}
 	delete(st.leases, l.id)
 }
 
@@ -132,7 +132,7 @@ func (st *Store) update(at place, very driver.Node, data []byte, number uint64) 
 
 // find returns the very node, or nil if it is gone.
 func (st *Store) find(at place, very driver.Node) *node {
-	if d := st.dirs[at]; d != nil && d.nodes[very.Token] != nil && d.nodes[very.Token].Key == very.Key {
+	if d := st.dirs[at]; d != nil {
 		return d.nodes[very.Token]
 	}
 	return nil
@@ -146,17 +146,13 @@ func (st *Store) directory(at place) *directory {
 	return st.dirs[at]
 }
 
-// remove removes nodes in one step, and then tells those who wait for that.
-func (st *Store) remove(nodes ...*node) {
-	for _, n := range nodes {
-		delete(st.leases[n.Session].slots, slot{n.Dir, n.ID})
-		st.dirs[n.at].remove(n)
-		st.tidy(n.at)
-	}
-	for _, n := range nodes {
-		st.watches.fire(topic{token: n.Token})
-		st.watches.fire(topic{at: n.at})
-	}
+// remove removes a node, and tells those who wait for that.
+func (st *Store) remove(n *node) {
+	delete(st.leases[n.Session].slots, slot{n.Dir, n.ID})
+	st.dirs[n.at].remove(n)
+	st.tidy(n.at)
+	st.watches.fire(topic{token: n.Token})
+	st.watches.fire(topic{at: n.at})
 }
 
 // tidy drops a directory if nothing is left in it.

@@ -20,7 +20,7 @@ func follow[R any](ctx context.Context, l *Link, c call, topics []topic, look fu
 		l.mu.Lock()
 		cut, healed := l.cut, l.healed
 		l.mu.Unlock()
-		if err != nil && cut {
+		if cut {
 			select { // whichever is ready, the loop looks at all of them
 			case <-healed:
 			case <-ctx.Done():
@@ -30,14 +30,9 @@ func follow[R any](ctx context.Context, l *Link, c call, topics []topic, look fu
 	}
 }
 
-// followOnce looks when it asks, and when the watch that it sets has fired.
+// followOnce looks, and waits for the news that what it has seen has changed.
 func followOnce[R any](ctx context.Context, l *Link, c call, topics []topic, look func() (R, error), use func(R) bool) (enough bool, err error) {
-	var news struct { // written before fired is closed, read after
-		state R
-		err   error
-	}
 	w := &watch{owner: l, topics: topics, fired: make(chan struct{})}
-	w.look = func() { news.state, news.err = look() }
 	defer func() {
 		l.store.mu.Lock()
 		defer l.store.mu.Unlock()
@@ -52,17 +47,9 @@ func followOnce[R any](ctx context.Context, l *Link, c call, topics []topic, loo
 	}
 	select {
 	case <-w.fired:
+		l.news(ctx, c)
 	case <-ctx.Done():
-		return false, nil
 	case <-c.quit:
-		return false, nil
 	}
-	if l.faulty.Load() {
-		if err := l.send(ctx, c, nil); err != nil {
-			return false, err
-		}
-	}
-	// The news of a wait says what has happened, and that of a directory only that
-	// something has.
-	return news.err == nil && c.op == OpWait && use(news.state), news.err
+	return false, nil
 }

@@ -157,12 +157,6 @@ func TestWaitDeleteOutlivesABrokenLink(t *testing.T) {
 					wait := w.waiting(s, n)
 					fail(link)
 					sleep(ttl / 3)
-					if name == "frozen up" && !early {
-						// What was asked before is still answered.
-						w.ok(owner.Delete(w.ctx, n))
-						w.ok(w.ended(wait))
-						return
-					}
 					w.ok(owner.Delete(w.ctx, n))
 					w.pending(wait)
 					w.ok(link.Heal())

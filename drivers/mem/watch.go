@@ -12,8 +12,7 @@ type topic struct {
 type watch struct {
 	owner  any // the link that the watch came over
 	topics []topic
-	look   func()        // called when the watch fires, under the store's lock
-	fired  chan struct{} // closed after that
+	fired  chan struct{} // closed when the watch fires
 	ended  bool          // it has fired, or the client has ended it
 }
 
@@ -48,7 +47,6 @@ func (ws watches) end(w *watch) {
 func (ws watches) fire(t topic) {
 	for w := range ws[t] {
 		ws.end(w)
-		w.look()
 		close(w.fired)
 	}
 }

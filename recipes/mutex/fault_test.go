@@ -220,7 +220,7 @@ func TestUnlockWhileTheLossIsLookedInto(t *testing.T) {
 		const way = 100 * time.Millisecond
 		a.Link().Delay(mem.Both, way)
 		w.Remove(w.Nodes(2)[0].Key)
-		time.Sleep(way + way/2) // the news is there, and the question on its way
+		time.Sleep(3*way + way/2) // the news is there, the driver has looked, and the question is on its way
 		w.unlock(next.Granted())
 		if err := held.Err(); err != nil {
 			t.Fatalf("the hold has ended before the answer: %v", err)
