@@ -194,18 +194,24 @@ func watchingMakesNothing(t *Trial) {
 	})
 }
 
-// closeEndsFeeds closes the connection under many watches.
+// closeEndsFeeds closes the connection under many watches, and one whose consumer is
+// busy and leaves the loop later.
 func closeEndsFeeds(t *Trial) {
 	dirs := t.feedDirs(watchesAtATime)
 	before := t.watchesNow()
 	name := t.labeled("watches", func() {
 		c := t.Open()
 		all := t.feeds(c, dirs, false)
+		busy := make(chan struct{})
+		late := t.observeWith(t.ctx, c, dirs[0], t.slow(busy))
+		t.begins(late)
 		_ = c.Close() // what it owes is for N1
 		for _, o := range all {
 			t.within(time.Second, o.done) // V4
 		}
-		t.endFeeds(all)
+		t.noMoreWatches(before, 0, "a connection was closed under its watches, one with a busy consumer")
+		close(busy)
+		t.endFeeds(append(all, late))
 	})
 	t.noneRuns(name)
 	t.noMoreWatches(before, 0, "a connection was closed under its watches")
