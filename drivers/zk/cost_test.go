@@ -58,7 +58,7 @@ func TestRoundTrips(t *testing.T) {
 		var err error
 		_, all, err = s.CreateList(within(t), "d", "0", nil)
 		must(t, err)
-	}), sent{"multi": 1, "children": 1, "get": 1}) // theirs is new
+	}), sent{"multi": 1, "children": 1}) // no data of theirs
 	if len(all) != 3 || !all[1].Same(theirs) {
 		t.Fatalf("listed %+v", all)
 	}

@@ -161,7 +161,7 @@ func TestDeniedLockLeavesNothing(t *testing.T) {
 			return false
 		})
 		_, err := mutex.New(programs(t, f)[0], "m").TryLock(within(t))
-		wantToldWhy(t, err)
+		wantIs(t, err, driver.ErrDenied)
 		eventually(t, "no node but the other's", func() bool { return len(f.names(dir)) == 1 })
 		remove()
 	})

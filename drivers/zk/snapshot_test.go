@@ -19,13 +19,6 @@ func (f *fixture) ways(s *session) map[string]func(context.Context) ([]driver.No
 			}
 			return nil, errors.New("nothing is shown")
 		},
-		"a creator": func(ctx context.Context) ([]driver.Node, error) {
-			n, nodes, err := s.CreateList(ctx, "d", "another", nil)
-			if err == nil {
-				err = s.Delete(ctx, n)
-			}
-			return nodes, err
-		},
 	}
 }
 
