@@ -117,6 +117,8 @@ func (c *conn) Caps() driver.Caps {
 // Close implements driver.Conn.
 func (c *conn) Close() error {
 	c.sessions.Close(func() {
+		c.living.Lock()
+		defer c.living.Unlock()
 		if c.observer != nil {
 			c.dispose(c.observer)
 		}

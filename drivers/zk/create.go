@@ -204,9 +204,8 @@ func (s *session) settle(ctx context.Context, o attempt.Op, k slotKey) error {
 // find moves the fence, so that no earlier Create makes a node any more, and looks for the
 // node that one has made.
 func (s *session) find(ctx context.Context, o attempt.Op, k slotKey) error {
-	o.Write = false // to move the fence once more does no harm
-	refuse := func(_ int, err error) error { return err }
-	if _, err := s.fenced(ctx, o, true, nil, refuse); err != nil {
+	o.Write = false                                             // to move the fence once more does no harm
+	if _, err := s.fenced(ctx, o, true, nil, nil); err != nil { // without operations none is refused
 		return err
 	}
 	path, prefix := s.tree.dir(k.dir), slotPrefix(s.ID(), k.id)

@@ -47,6 +47,6 @@
 // two megabytes for the library's buffers. If the servers are silent, one goroutine of the
 // library may outlive Close for three seconds.
 //
-// The files, each of which uses those after it: conn.go, session.go, create.go,
-// wait.go, list.go, call.go, link.go, wire.go (what the library cannot do), keys.go.
+// The files, each of which uses those after it: conn.go, create.go, wait.go,
+// session.go, list.go, call.go, link.go, wire.go (what the library cannot do), keys.go.
 package zk

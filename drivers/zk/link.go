@@ -189,7 +189,7 @@ func (l *link) failed(err error) {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		err = errors.New(err.Error()) // it is not the caller's ctx that has ended
 	}
-	err = fmt.Errorf("%s: %w", l.rounds.Host(), err)
+	err = fmt.Errorf("%s: %w", l.rounds.Host(), closedEarly(err))
 	l.change(func() {
 		if l.trouble = err; ended && wrong && l.session == 0 {
 			l.end(&driver.Error{Op: "connect", Store: store, Kind: driver.ErrInvalid, Err: err})

@@ -225,8 +225,8 @@ func TestWatchEnds(t *testing.T) {
 		f := startOn(t, single.Get(t), []string{refusing(t)})
 		w := f.watch(within(t), "d")
 		eventually(t, "a link is made", func() bool {
-			f.mu.Lock()
-			defer f.mu.Unlock()
+			f.living.Lock()
+			defer f.living.Unlock()
 			return f.observer != nil
 		})
 		must(t, f.conn.Close())

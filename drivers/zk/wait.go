@@ -31,6 +31,9 @@ func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (gone int, e
 		if err := s.tree.check(n); err != nil {
 			return 0, o.Failed(nil, err)
 		}
+		if n.Dir != o.Key {
+			return 0, invalid(o, "node %s is not in directory %q", n.Key, o.Key)
+		}
 	}
 	if ctx.Err() != nil {
 		return 0, o.Failed(nil, driver.ContextError(ctx))
@@ -221,7 +224,11 @@ func (h *watches) finish(w *watchedPath, state int, armed, gone bool) {
 	w.armed = armed && w.state == state
 	w.gone = w.gone || gone
 	w.wake()
-	if len(w.users) == 0 && h.paths[w.path] == w {
+	switch {
+	case h.paths[w.path] != w:
+	case gone && !armed: // the server has no watch
+		delete(h.paths, w.path)
+	case len(w.users) == 0:
 		time.AfterFunc(h.linger, func() { h.takeBack(w) })
 	}
 }

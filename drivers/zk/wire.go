@@ -113,8 +113,11 @@ func (w *wire) write(b []byte) {
 	w.sent(b)
 }
 
-// takeBack has the server remove the watches of a path.
+// takeBack has the server remove the watches of a path. w may be nil.
 func (w *wire) takeBack(path string) {
+	if w == nil {
+		return
+	}
 	rest := binary.BigEndian.AppendUint32(nil, uint32(len(path)))
 	rest = binary.BigEndian.AppendUint32(append(rest, path...), watcherAny)
 	w.request(opRemoveWatches, rest)
@@ -161,7 +164,7 @@ var errStranger = errors.New("it does not answer as ZooKeeper does; is the port 
 func (w *wire) greet() ([]byte, error) {
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(w.Conn, head); err != nil {
-		return nil, closedEarly(err)
+		return nil, err
 	}
 	n := binary.BigEndian.Uint32(head)
 	if n < 16 || n > 1<<10 {
@@ -169,7 +172,7 @@ func (w *wire) greet() ([]byte, error) {
 	}
 	answer := append(head, make([]byte, n)...)
 	if _, err := io.ReadFull(w.Conn, answer[4:]); err != nil {
-		return nil, closedEarly(err)
+		return nil, err
 	}
 	timeout := time.Duration(int32(binary.BigEndian.Uint32(answer[8:]))) * time.Millisecond
 	return answer, w.granted(int64(binary.BigEndian.Uint64(answer[12:])), timeout)
@@ -182,5 +185,5 @@ func closedEarly(err error) error {
 		return fmt.Errorf("the server closed the connection before the handshake: it may have reached maxClientCnxns, "+
 			"the most connections that it accepts from one address, or not be serving: %w", err)
 	}
-	return fmt.Errorf("no answer to the handshake: %w", err)
+	return err
 }
