@@ -75,7 +75,10 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 				return 0, err
 			}
 		}
-		if errors.Join(errs...) != nil && ctx.Err() == nil {
+		if ctx.Err() != nil { // nothing more is asked for
+			return 0, ctx.Err()
+		}
+		if errors.Join(errs...) != nil {
 			select {
 			case <-time.After(pause/2 + rand.N(pause)):
 			case <-ctx.Done():

@@ -31,7 +31,7 @@ func hearStatus(p *tap, said io.Reader) {
 }
 
 // hearConsul counts the requests that a client of Consul makes, by what it wants
-// with them. Those that keep a session are not counted.
+// with them. Those that keep a session are not counted, nor the queries of waits.
 func hearConsul(p *tap, said io.Reader) {
 	r := bufio.NewReader(said)
 	for {
@@ -43,10 +43,11 @@ func hearConsul(p *tap, said io.Reader) {
 		case req.URL.Path == "/v1/txn":
 			p.hear("transaction")
 		case strings.HasPrefix(req.URL.Path, "/v1/session/"):
-		case req.URL.Query().Has("index"):
-			p.hear("watch")
-		default:
+		case req.URL.Query().Has("recurse") && !req.URL.Query().Has("wait"):
 			p.hear("read")
+		case req.Method == http.MethodGet: // of a wait, whose queries are made again when they lapse
+		default:
+			p.hear(req.Method)
 		}
 		if _, err := io.Copy(io.Discard, req.Body); err != nil {
 			return

@@ -20,15 +20,13 @@ type requests map[string]int
 
 // trips are the requests that the turns of a lock take.
 type trips struct {
-	acquire requests // of a free lock, or joining behind one's own process
+	acquire requests // of a lock for the first time, or joining behind one's own process
+	free    requests // of a free lock from then on
 	release requests
 	join    requests // behind another program that holds
 	farther requests // behind another program that waits
-	behind  requests // of who is second in line, for each who joins behind it
-	handoff requests // to who was second when it joined
-	later   requests // to who was not
-	known   requests // likewise, if its program watched the line before it joined
-	lagging requests // in addition to later, at times: who was asked was behind
+	again   requests // likewise, for a program that waits already
+	look    requests // of a waiter when the entry before its blocker is gone
 	// Once for each program, if others write while it begins to watch the line.
 	begin requests
 }
@@ -37,42 +35,42 @@ func TestRoundTripsOnEtcd(t *testing.T) {
 	s := startEtcd(t, testserver.EtcdOptions{})
 	roundTrips(t, s, func() program { return countedEtcd(t, s) }, trips{
 		acquire: requests{"transaction": 1},
+		free:    requests{"transaction": 1},
 		release: requests{"transaction": 1},
 		join:    requests{"transaction": 1},
 		farther: requests{"transaction": 1},
-		later:   requests{"read": 1},
-		known:   requests{},
-		lagging: requests{"read": 1},
+		again:   requests{"transaction": 1},
+		look:    requests{"read": 1},
 		begin:   requests{"read": 1},
 	})
 }
 
-// What follows an acquire or a handoff, and nobody waits for, is the watch of
-// the own entry.
+// What follows an acquire on ZooKeeper, and nobody waits for, is the watch of the own
+// entry. A waiter has it already.
 
 func TestRoundTripsOnZooKeeper(t *testing.T) {
 	s := startZooKeeper(t, testserver.ZooKeeperOptions{MaxSessionTimeout: lasting})
 	roundTrips(t, s, func() program { return tapped(t, s, hearZooKeeper) }, trips{
 		acquire: requests{"transaction": 1, "read": 1, "watch": 1},
+		free:    requests{"transaction": 1, "watch": 1},
 		release: requests{"removal": 1},
 		join:    requests{"transaction": 1, "read": 1, "watch": 2},
-		farther: requests{"transaction": 1, "read": 1, "watch": 1},
-		later:   requests{"read": 1, "watch": 1},
-		known:   requests{"read": 1, "watch": 1},
+		farther: requests{"transaction": 1, "read": 1, "watch": 3},
+		again:   requests{"transaction": 1, "read": 1, "watch": 2},
+		look:    requests{"read": 1},
 	})
 }
 
 func TestRoundTripsOnConsul(t *testing.T) {
 	s := startConsul(t, testserver.ConsulOptions{})
 	roundTrips(t, s, func() program { return tapped(t, s, hearConsul) }, trips{
-		acquire: requests{"transaction": 1, "watch": 1},
+		acquire: requests{"transaction": 1},
+		free:    requests{"transaction": 1},
 		release: requests{"transaction": 1},
-		join:    requests{"transaction": 1, "watch": 1},
-		farther: requests{"transaction": 1, "watch": 1},
-		behind:  requests{"watch": 1},
-		handoff: requests{"watch": 1},
-		later:   requests{"read": 1, "watch": 1},
-		known:   requests{"read": 1, "watch": 1},
+		join:    requests{"transaction": 1},
+		farther: requests{"transaction": 1},
+		again:   requests{"transaction": 1},
+		look:    requests{"read": 1},
 	})
 }
 
@@ -190,33 +188,28 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	}
 
 	held := a.lock(ctx, t)
-	a.want(t, "acquire, free", want.acquire)
+	a.want(t, "acquire, free", want.free)
 	second := joins(&b, 1)
 	b.want(t, "joining behind the holder", want.join)
 	third := joins(&c, 2)
 	c.want(t, "joining behind another", want.farther)
-	b.want(t, "being second while somebody joins", want.behind)
+	b.want(t, "being second while another program joins")
 	fourth := joins(&b, 3)
-	b.want(t, "joining once more", want.farther, want.behind)
+	b.want(t, "joining once more", want.again)
 
-	b.may, c.may = nil, nil // they have long begun
 	unlock(held)
 	held = <-second
 	a.want(t, "release", want.release)
-	b.want(t, "handoff from the head of the line", want.handoff)
-	c.want(t, "standing behind that")
+	b.want(t, "handoff to who was second")
+	c.want(t, "learning that it is next", want.look)
 	unlock(held)
 	held = <-third
-	b.want(t, "release", want.release)
-	c.may = want.lagging
-	c.want(t, "handoff from who was not the head when looked at", want.later)
-	c.may = nil
+	b.want(t, "release, and learning that it is next", want.release, want.look)
+	c.want(t, "handoff to who was third")
 	unlock(held)
 	held = <-fourth
 	c.want(t, "release", want.release)
-	b.may = want.begin
-	b.want(t, "handoff to who watched the line before", want.known)
-	b.may = nil
+	b.want(t, "handoff to who was fourth")
 
 	fifth := joins(&b, 1)
 	b.want(t, "joining behind one's own process", want.acquire)
@@ -233,6 +226,6 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	for _, p := range []*program{&a, &b, &c} {
 		p.want(t, "the end")
 	}
-	report.Show(t, s.scheme+": requests", fmt.Sprintf("acquire %v, release %v, join %v, handoff %v or %v",
-		want.acquire, want.release, want.join, want.handoff, want.later))
+	report.Show(t, s.scheme+": requests", fmt.Sprintf("acquire %v, release %v, join %v or %v, learning that it is next %v, handoff none",
+		want.acquire, want.release, want.join, want.farther, want.look))
 }

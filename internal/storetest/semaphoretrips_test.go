@@ -22,8 +22,8 @@ func TestSemaphoreRoundTripsOnZooKeeper(t *testing.T) {
 	// What nobody waits for is the watch of the own entry.
 	acquire := requests{"transaction": 1, "read": 1, "watch": 1}
 	release := requests{"removal": 1}
-	behind := requests{"transaction": 2, "read": 2, "watch": 1}   // the entry, and its gate; and the watch of the gate ahead
-	handoff := requests{"read": 1, "removal": 1, "watch": 1}      // the look, and the gate
+	behind := requests{"transaction": 2, "read": 2, "watch": 2}   // the entry, and its gate; the watches of its own and of the gate ahead
+	handoff := requests{"read": 1, "removal": 1}                  // the look, and the gate; its own entry is watched already
 	const many = 20                                               // hold a permit each
 	open := func() program { return tapped(t, s, hearZooKeeper) } // a program of its own
 	of := func(c *coord.Client) *semaphore.Semaphore { return semaphore.New(c, "s", many+2) }
