@@ -7,8 +7,8 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-// semLarge counts permits in numbers of four digits, some of which come before numbers of
-// three where they are compared as text.
+// semLarge takes more than 999 permits. A semaphore that compares numbers as text, or has
+// room for three digits, grants too many.
 func semLarge(t sem) {
 	a, b, c := t.Client(), t.Client(), t.Client()
 	const limit = 1500

@@ -94,7 +94,7 @@ func contestOwnSession(d duel) {
 	d.empty()
 }
 
-// contestOwnSessionEnds loses a session, of one who holds and one who waits.
+// contestOwnSessionEnds ends a session that has a holder and a waiter.
 func contestOwnSessionEnds(d duel) {
 	c, b := d.Client(), d.Client()
 	s := d.ownSession(c)

@@ -109,7 +109,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Medians of which the turns overlap are a tie.
+// Two sides whose turns overlap are tied.
 func TestTie(t *testing.T) {
 	c := report.Contest{Store: "etcd", Members: 1, Case: "uncontended", Entries: []report.Entry{
 		report.Summarize(work.Uncontended(), contest.Ours, turns(95, 100, 105)),

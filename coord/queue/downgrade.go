@@ -8,8 +8,8 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-// Downgrade replaces the entry, of which h is the only hold, by one of another kind with
-// the same token, and returns the new entry and its hold. The new entry is in the line
+// Downgrade replaces the entry by one of another kind with the same token, and returns the
+// new entry and its hold. h is the entry's only hold. The new entry is in the line
 // before the old one goes, so no other entry gets in between, if the rule respects
 // InPlaceOf and does not take the old entry's deletion for the grant. While both are in
 // the line the rule says Aside of the old one.
@@ -65,7 +65,7 @@ func (e *Entry) handOver(ctx context.Context, h *coord.Hold, n *Entry, there boo
 	return hold, nil
 }
 
-// giveUp makes n, if it is not nil, the successor of e, of which h is the only hold. It
+// giveUp ends h, the only hold of e, and makes n the successor of e; n may be nil. It
 // checks and takes in one step: a call that re-enters e adds a hold to it before, or
 // finds n.
 func (e *Entry) giveUp(h *coord.Hold, n *Entry) error {

@@ -38,7 +38,7 @@ func (p Pair) Do(ctx context.Context, fn func(ctx context.Context) error) error 
 	return entry.Do(ctx, hold, fn)
 }
 
-// A recipe of your own says who waits for whom, and gets everything else.
+// A recipe of your own is a rule that says which entry waits for which.
 func Example() {
 	ctx := context.Background()
 	client, err := coord.Open(ctx, "mem://queue-example")

@@ -42,8 +42,8 @@ type notSent struct{ err error }
 func (e *notSent) Error() string { return e.err.Error() }
 func (e *notSent) Unwrap() error { return e.err }
 
-// NotSent marks the error of a request of which nothing was sent, for example because
-// dialing failed. After such an error a write surely had no effect.
+// NotSent marks the error of a request that was not sent, for example because dialing
+// failed. After such an error a write surely had no effect.
 func NotSent(err error) error { return &notSent{err} }
 
 // Do calls request once, with a ctx that ends with ctx, life and the limit, and returns
