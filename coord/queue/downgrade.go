@@ -65,9 +65,9 @@ func (e *Entry) handOver(ctx context.Context, h *coord.Hold, n *Entry, there boo
 	return hold, nil
 }
 
-// giveUp ends h, the only hold of e, and makes n the successor of e; n may be nil. It
-// checks and takes in one step: a call that re-enters e adds a hold to it before, or
-// finds n.
+// giveUp takes h, the only hold of e, away from e and makes n its successor. If n is nil
+// it only checks that h is the only hold. It checks and takes in one step: a call that
+// re-enters e adds a hold to it before, or finds n.
 func (e *Entry) giveUp(h *coord.Hold, n *Entry) error {
 	if err := h.Err(); err != nil {
 		return err
