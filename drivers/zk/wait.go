@@ -58,7 +58,7 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 		all[i] = s.link.watches.join(n.Key, wake)
 		defer s.link.watches.leave(all[i], wake)
 	}
-	for pause := dial.Least; ; {
+	for pause := dial.Least; ctx.Err() == nil; {
 		var arming sync.WaitGroup
 		errs := make([]error, len(nodes))
 		for i, w := range all {
@@ -75,9 +75,6 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 				return 0, err
 			}
 		}
-		if ctx.Err() != nil { // nothing more is asked for
-			return 0, ctx.Err()
-		}
 		if errors.Join(errs...) != nil {
 			select {
 			case <-time.After(pause/2 + rand.N(pause)):
@@ -89,9 +86,9 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return 0, ctx.Err()
 		}
 	}
+	return 0, ctx.Err()
 }
 
 // arm asks for the watch of a node. Its answer tells whether the node is there, and to whom
