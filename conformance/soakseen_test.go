@@ -18,7 +18,7 @@ var seen = strings.Fields(`
 	gone-from-a-list index-zero keepalive-under-callers-ctx large-left-out last-in-line
 	late-comers-clock late-comers-token late-delete late-timer late-update-revives
 	leaving-ends-the-rest listed-after-the-removal listed-by-key listed-by-prefix
-	listing-makes-the-directory looks-then-watches loss-forgotten missing-directory-is-an-error
+	looks-then-watches loss-forgotten missing-directory-is-an-error
 	names-from-a-replica names-in-no-order never-told node-under-callers-ctx nodes-left-to-the-ttl
 	numbered-before-it-shows observer-of-a-session one-create-remembered one-missed-renewal
 	one-waiter-woken only-deletes-seen orphan-after-lost-reply own-node-alone own-node-not-listed
@@ -29,5 +29,5 @@ var seen = strings.Fields(`
 	wait-returns-late waits-for-the-name watch-begins-stale watch-bound-to-a-session
 	watch-by-prefix watch-deaf-after-a-reset watch-deaf-after-silence watch-goes-with-the-directory
 	watch-lists-then-subscribes watch-lost-with-the-session watch-of-ones-own watch-out-of-order
-	watch-without-a-beginning watching-makes-the-directory
+	watch-without-a-beginning
 `)
