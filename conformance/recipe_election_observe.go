@@ -125,6 +125,9 @@ func (o *follower) words() (words []string) {
 			words = append(words, string(s.Leader.Value))
 		}
 	}
+	if o.err != nil {
+		words = append(words, "the error "+errorOf(o.err))
+	}
 	return words
 }
 

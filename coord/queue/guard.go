@@ -71,7 +71,9 @@ func (e *Entry) askWhyGone() {
 	e.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(e.session.Context(), min(e.session.TTL()/2, time.Second))
-	err := e.session.Driver().Abandon(ctx, e.dir, e.node.ID)
+	err := e.session.Retry(ctx, func(ctx context.Context) error {
+		return e.session.Driver().Abandon(ctx, e.dir, e.node.ID)
+	})
 	cancel()
 	why := coord.ErrRemoved
 	if errors.Is(err, coord.ErrSessionLost) || errors.Is(err, coord.ErrClosed) {

@@ -9,6 +9,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/queue"
+	"github.com/coordkit/coordkit/drivers/mem"
 	"github.com/coordkit/coordkit/internal/recipetest"
 )
 
@@ -200,6 +201,34 @@ func TestWaiterIsLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who hears that its own node is gone asks whether the session is, and asks again if the
+// answer is lost.
+func TestWhyIsAskedAgain(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.sentry(), w.sentry(), w.sentry()
+		e, h := a.acquire(queue.Request{})
+		second := b.queueUp()
+		c.either = func() (int, error) {
+			s, err := c.Session(w.Ctx)
+			w.OK(err)
+			c.Link().DropNextReply(mem.OpAbandon)
+			w.Store.Expire(s.ID())
+			return 0, nil
+		}
+		third := c.queueUp()
+		w.Settle()
+		time.Sleep(20 * time.Millisecond) // for the second question
+		err, over := third.outcome()
+		if !over {
+			t.Fatal("it still waits")
+		}
+		w.Is(err, coord.ErrSessionLost)
+		a.release(e, h)
+		second.holds()
+		w.OK(second.entry.Leave(w.Ctx))
+	})
 }
 
 // A store that says of a node that it lists that it is gone is asked once, and not again

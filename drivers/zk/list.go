@@ -221,9 +221,13 @@ func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byNam
 		}
 	}
 	if moved { // or an operator has written the data by hand, which does not write to the directory
-		if now, err := children(ctx, l, t.dir(dir)); err != nil {
+		now, err := children(ctx, l, t.dir(dir))
+		switch {
+		case errors.Is(err, gozk.ErrNoNode):
+			return nil, errMoved
+		case err != nil:
 			return nil, err
-		} else if now.stat.Mzxid != ls.stat.Mzxid {
+		case now.stat.Mzxid != ls.stat.Mzxid:
 			return nil, errMoved
 		}
 	}

@@ -278,3 +278,25 @@ func TestWatchesComeAndGo(t *testing.T) {
 	close(stop)
 	looking.Wait()
 }
+
+// A directory that is removed while a look finds out whether a node was updated is shown
+// as empty.
+func TestDirectoryRemovedInTheMiddleOfALook(t *testing.T) {
+	f := start(t)
+	owner := f.peer()
+	s := owner.open(long)
+	n := owner.create(s, "d", "0")
+	f.open(long)
+	f.reading(n, func() {
+		_, err := s.Update(within(t), n, []byte("1"))
+		must(t, err)
+		f.tap.intercept(func(_ *tapped, op int32, _ []byte) bool {
+			if op == opGetChildren2 {
+				f.tap.intercept(nil)
+				must(t, removeAll(f.admin, f.dir("d")))
+			}
+			return false
+		})
+	})
+	f.watch(within(t), "d").wantNext()
+}
