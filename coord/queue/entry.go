@@ -149,6 +149,14 @@ type local struct {
 	mu      sync.Mutex
 	slots   map[string]*slots // by directory
 	entries map[string]*Entry // by the node's Key
+	awaited map[*Entry]awaited
+}
+
+// awaited is a node of the session in whose way an entry is, and which no entry is known to
+// have yet: it is in the line before the call that makes it has returned.
+type awaited struct {
+	node  driver.Node
+	known func() // called when an entry has it
 }
 
 // slots are the numbers in the ids of a directory. They are used again, because stores
@@ -162,7 +170,7 @@ type localKey struct{}
 
 func localOf(s *coord.Session) *local {
 	return s.Local(localKey{}, func() any {
-		return &local{slots: make(map[string]*slots), entries: make(map[string]*Entry)}
+		return &local{slots: make(map[string]*slots), entries: make(map[string]*Entry), awaited: make(map[*Entry]awaited)}
 	}).(*local)
 }
 
@@ -188,16 +196,33 @@ func (l *local) add(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries[e.node.Key] = e
+	for waiter, a := range l.awaited {
+		if a.node.Same(e.node) {
+			a.known()
+			delete(l.awaited, waiter)
+		}
+	}
 }
 
-// find returns the session's entry with a node, or nil.
-func (l *local) find(n driver.Node) *Entry {
+// await returns the session's entry with a node. If there is none, known is called when
+// there is, unless the waiter has called giveUp.
+func (l *local) await(n driver.Node, waiter *Entry, known func()) *Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e := l.entries[n.Key]; e != nil && e.node.Same(n) {
 		return e
 	}
+	if n.Session == waiter.node.Session {
+		l.awaited[waiter] = awaited{n, known}
+	}
 	return nil
+}
+
+// giveUp ends what await has begun.
+func (l *local) giveUp(waiter *Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.awaited, waiter)
 }
 
 // pin keeps the slot of an entry from others, also when the entry has left, until its

@@ -80,32 +80,44 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) (err
 }
 
 // outlast waits until the blocker is gone, or the entry before it if the rule names one.
-// It returns the node that is gone, and whether that was the grant. known is gone already:
+// It returns the node that is gone, and whether that was the grant. last is gone already:
 // a list that is behind may still show it.
-func (e *Entry) outlast(ctx context.Context, v Verdict, known driver.Node) (gone driver.Node, granted bool, err error) {
-	if p := e.local.find(v.Blocker); p != nil {
-		granted, err = e.outlastLocal(ctx, v, p)
-		return v.Blocker, granted, err
+func (e *Entry) outlast(ctx context.Context, v Verdict, last driver.Node) (gone driver.Node, granted bool, err error) {
+	within, cancel := e.within(ctx)
+	defer cancel()
+	defer e.local.giveUp(e)
+	p := e.local.await(v.Blocker, e, cancel)
+	if p == nil {
+		nodes := []driver.Node{e.node, v.Blocker}
+		if v.Before.Key != "" && !v.Before.Same(last) {
+			nodes = append(nodes, v.Before)
+		}
+		i, err := e.waitAny(within, nodes)
+		switch {
+		case err == nil && i == 0:
+			return e.node, false, e.whyGone(ctx)
+		case err == nil:
+			return nodes[i], v.Last && i == 1, nil
+		}
+		if p = e.local.await(v.Blocker, e, cancel); p == nil {
+			if within.Err() != nil { // and if only by await, the entry has gone in the meantime
+				return v.Blocker, false, e.whyEnded(ctx)
+			}
+			return v.Blocker, false, e.broken(ctx, err) // look again, and pause if nothing has changed
+		}
 	}
-	nodes, i := []driver.Node{e.node, v.Blocker}, 1
-	if v.Before.Key != "" && !v.Before.Same(known) {
-		nodes = append(nodes, v.Before)
-	}
+	granted, err = e.outlastLocal(ctx, v, p)
+	return v.Blocker, granted, err
+}
+
+// waitAny waits until one of the entry's own node, the blocker and the one before is gone,
+// and returns its index. A session that waits for one node waits for the blocker.
+func (e *Entry) waitAny(ctx context.Context, nodes []driver.Node) (gone int, err error) {
 	if s, ok := driver.As[driver.AnyWaiter](e.session.Driver()); ok {
-		i, err = s.WaitAny(ctx, nodes)
-	} else {
-		e.guardOwn()
-		within, cancel := e.within(ctx)
-		defer cancel()
-		err = e.session.Driver().WaitDelete(within, v.Blocker)
+		return s.WaitAny(ctx, nodes)
 	}
-	switch {
-	case err != nil: // look again, and pause if nothing has changed
-		return v.Blocker, false, e.broken(ctx, err)
-	case i == 0:
-		return e.node, false, e.whyGone(ctx)
-	}
-	return nodes[i], v.Last && i == 1, nil
+	e.guardOwn()
+	return 1, e.session.Driver().WaitDelete(ctx, nodes[1])
 }
 
 // outlastLocal waits for an entry of this process and session. Its end is known here as

@@ -17,7 +17,10 @@ import (
 type sentry struct {
 	*client
 	looks  atomic.Int64 // lists of the line
+	waits  atomic.Int64 // calls of WaitDelete and WaitAny
 	waited atomic.Int64 // for how many nodes, the last time
+
+	joined func() // is called, if it is not nil, before a CreateList returns
 
 	// either, if it is not nil, is what a wait for either returns.
 	either  func() (int, error)
@@ -110,12 +113,22 @@ func (s sentrySession) List(ctx context.Context, dir string) ([]driver.Node, err
 	return s.Session.List(ctx, dir)
 }
 
+func (s sentrySession) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	n, all, err := s.Session.(driver.CreateLister).CreateList(ctx, dir, id, data)
+	if s.s.joined != nil {
+		s.s.joined()
+	}
+	return n, all, err
+}
+
 func (s sentrySession) WaitDelete(ctx context.Context, n driver.Node) error {
+	s.s.waits.Add(1)
 	s.s.waited.Store(1)
 	return s.Session.WaitDelete(ctx, n)
 }
 
 func (s sentrySession) WaitAny(ctx context.Context, nodes []driver.Node) (int, error) {
+	s.s.waits.Add(1)
 	s.s.waited.Store(int64(len(nodes)))
 	if s.s.either != nil && len(nodes) == 3 {
 		s.s.eithers.Add(1)
@@ -228,6 +241,36 @@ func TestWhyIsAskedAgain(t *testing.T) {
 		a.release(e, h)
 		second.holds()
 		w.OK(second.entry.Leave(w.Ctx))
+	})
+}
+
+// Who joins behind an entry of its own session, before the call that made that has
+// returned, hears of its end without the store.
+func TestBlockerIsKnownLate(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.sentry()
+		e, h := a.acquire(queue.Request{})
+		held := make(chan struct{})
+		a.joined = func() { <-held }
+		second := a.queueUp()
+		w.Settle()
+		a.joined = nil
+		third := a.queueUp()
+		third.waits()
+		before := a.waits.Load()
+		close(held)
+		second.waits()
+		third.waits()
+		a.release(e, h)
+		second.holds()
+		third.waits()
+		w.OK(second.entry.Leave(w.Ctx))
+		third.holds()
+		third.asked("the last, which was told by its own process", 0)
+		if n := a.waits.Load() - before; n != 0 {
+			t.Errorf("%d waits were begun; want none", n)
+		}
+		w.OK(third.entry.Leave(w.Ctx))
 	})
 }
 

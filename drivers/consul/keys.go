@@ -63,10 +63,9 @@ func (k keyspace) nodes(dir string, kvs []*api.KVPair) []driver.Node {
 	return nodes
 }
 
-// isHeld reports whether a key in any directory is a node, as nodes does.
+// isHeld reports whether the session in a key's name holds it, as that of a node.
 func isHeld(kv *api.KVPair) bool {
-	part := nodeName.FindStringSubmatch(kv.Key[strings.LastIndexByte(kv.Key, '/')+1:])
-	return part != nil && part[1] == kv.Session
+	return kv.Session != "" && strings.HasPrefix(kv.Key[strings.LastIndexByte(kv.Key, '/')+1:], kv.Session)
 }
 
 // The operations of transactions.

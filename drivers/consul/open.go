@@ -149,7 +149,7 @@ func open(ctx context.Context, t driver.Target, lookup func(ctx context.Context,
 	}
 	// Other programs may need a connection that is idle. One for sessions stays longer: if
 	// the agent grants no more connections, sessions are kept all the same.
-	calls, kept := d.newTransport(t.TLS, maxConns, 10*time.Second), d.newTransport(t.TLS, 1, 2*time.Minute)
+	calls, kept := d.newTransport(t.TLS, mostIdle, 10*time.Second), d.newTransport(t.TLS, 1, 2*time.Minute)
 	all.close = func() { calls.CloseIdleConnections(); kept.CloseIdleConnections() }
 	for i, host := range t.Hosts {
 		for client, transport := range map[**api.Client]*http.Transport{&all.all[i].calls: calls, &all.all[i].sessions: kept} {
@@ -168,9 +168,13 @@ func open(ctx context.Context, t driver.Target, lookup func(ctx context.Context,
 	return newConn(all, t.Namespace, in, t.Logger, keeper), nil
 }
 
-// maxConns is how many connections there are to an agent, apart from those for sessions.
-// An agent grants 200 to all programs of an address (http_max_conns_per_client).
-const maxConns = 64
+// maxConns is how many connections there are to an agent, apart from those for sessions:
+// it grants 200 to all programs of an address (http_max_conns_per_client). mostIdle is how
+// many of them stay when nobody uses them.
+const (
+	maxConns = 64
+	mostIdle = 8
+)
 
 // dialer dials the addresses of a host in turns. The library has no such thing: a
 // net.Dialer stays with the first address that accepts, also if nothing answers there, so
@@ -215,13 +219,13 @@ func (d *dialer) dial(ctx context.Context, network, hostport string) (net.Conn, 
 // newTransport returns a transport that dials by d. config may be nil, for no TLS. A proxy
 // that the environment names is not used: a lock has to reach its store, and none of the
 // other stores' drivers would use it.
-func (d *dialer) newTransport(config *tls.Config, mostIdle int, idle time.Duration) *http.Transport {
+func (d *dialer) newTransport(config *tls.Config, spare int, idle time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext:         d.dial,
 		TLSClientConfig:     config.Clone(),
 		TLSHandshakeTimeout: d.timeout,
 		MaxConnsPerHost:     maxConns,
-		MaxIdleConnsPerHost: mostIdle,
+		MaxIdleConnsPerHost: spare,
 		IdleConnTimeout:     idle,
 		DisableCompression:  true, // agents are near
 		// With TLS all requests share a connection. It is tested, as a mute one would hold

@@ -19,7 +19,7 @@ const (
 	lapse = 7 * time.Second
 	// rest is how long a query rests after an answer, and for each key of it. What changes
 	// meanwhile is shown as one.
-	rest, restPerKey = 2 * time.Millisecond, 10 * time.Microsecond
+	rest, restPerKey = 2 * time.Millisecond, 100 * time.Microsecond
 	longestRest      = 100 * time.Millisecond // if the answers bring no news
 )
 
