@@ -2,7 +2,9 @@ package coord_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
@@ -70,4 +72,62 @@ func (s *closeWatchedSession) Close(ctx context.Context) error {
 		f()
 	}
 	return s.Session.Close(ctx)
+}
+
+// A close that the store has not heard of is asked again, while there is time; a store that
+// stays away holds nobody up for long.
+func TestCloseIsAskedAgain(t *testing.T) {
+	closing := map[string]func(context.Context, *coord.Client, *coord.Session) error{
+		"session": func(ctx context.Context, _ *coord.Client, s *coord.Session) error { return s.Close(ctx) },
+		"client":  func(ctx context.Context, c *coord.Client, _ *coord.Session) error { return c.Close(ctx) },
+	}
+	for name, closes := range closing {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := mem.NewStore()
+				conn := store.Open("closed")
+				c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(time.Minute)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := c.Session(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn.Link().LoseNextRequest(mem.OpClose)
+				conn.Link().DropNextReply(mem.OpClose)
+				if err := closes(t.Context(), c, s); err != nil {
+					t.Error(err)
+				}
+				if n := store.Stats().Sessions; n != 0 {
+					t.Errorf("%d sessions are left", n)
+				}
+				if err := c.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		t.Run(name+", store away", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn := mem.NewStore().Open("closed")
+				c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(time.Minute)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := c.Session(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				conn.Link().Cut()
+				start := time.Now()
+				if err := closes(t.Context(), c, s); !errors.Is(err, coord.ErrUnavailable) {
+					t.Errorf("error %v; want one that Is %q", err, coord.ErrUnavailable)
+				}
+				if took := time.Since(start); took > 7*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				_ = c.Close(t.Context())
+			})
+		})
+	}
 }

@@ -141,10 +141,13 @@ func (s *Session) Go(fn func(ctx context.Context)) bool {
 // Close ends the session: everything held or waited for on it ends, with
 // ErrClosed, and its entries vanish from the store. ctx bounds it: when ctx
 // ends first, the error says so, everything local has ended all the same, and
-// the store removes the entries when the TTL has passed. It is idempotent.
+// the store removes the entries when the TTL has passed. While the store cannot be
+// reached it is asked again, until 5 s or the TTL have passed. Close is idempotent.
 func (s *Session) Close(ctx context.Context) error {
 	s.tellHolders()
 	err := s.ds.Close(ctx)
+	giveUp := time.Now().Add(min(s.TTL(), patience))
+	err = s.client.retry(ctx, s.ds.Close, err, nil, func() bool { return !time.Now().Before(giveUp) })
 	s.hurry()
 	left := finish(ctx, patience, func() error { <-s.finished; return nil })
 	return errors.Join(err, left)

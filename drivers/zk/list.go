@@ -222,12 +222,10 @@ func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byNam
 	}
 	if moved { // or an operator has written the data by hand, which does not write to the directory
 		now, err := children(ctx, l, t.dir(dir))
-		switch {
-		case errors.Is(err, gozk.ErrNoNode):
-			return nil, errMoved
-		case err != nil:
+		if err != nil && !errors.Is(err, gozk.ErrNoNode) {
 			return nil, err
-		case now.stat.Mzxid != ls.stat.Mzxid:
+		}
+		if now.stat.Mzxid != ls.stat.Mzxid { // 0 if there is no directory any more
 			return nil, errMoved
 		}
 	}
