@@ -3,7 +3,6 @@ package consul
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/driver/sessions"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -79,7 +79,7 @@ func (w *world) connect(ctx context.Context, namespace string, hosts []string) (
 	if w.own {
 		return openOwn(hosts[0], namespace)
 	}
-	c, err := open(ctx, driver.Target{Hosts: hosts, Namespace: namespace, Logger: zap.NewNop()}, net.DefaultResolver.LookupHost)
+	c, err := open(ctx, driver.Target{Hosts: hosts, Namespace: namespace, Logger: zap.NewNop()}, dial.TCP())
 	if err != nil {
 		return nil, err
 	}

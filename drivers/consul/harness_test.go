@@ -3,7 +3,6 @@ package consul
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -66,7 +66,7 @@ func newAdmin(t testing.TB, endpoint, token string) *api.Client {
 
 // openOn connects to a target.
 func openOn(ctx context.Context, t driver.Target) (*conn, error) {
-	return open(ctx, t, net.DefaultResolver.LookupHost)
+	return open(ctx, t, dial.TCP())
 }
 
 // fixture is a connection through a tap, with all that a test looks at it with.

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
 
 // balancer is a way to an agent that takes connections for as long as it lives, and what is
@@ -139,12 +140,14 @@ func TestNameWithSeveralAddresses(t *testing.T) {
 				}()
 			}
 			var lookups atomic.Int32
-			c, err := open(within(t), driver.Target{
-				Hosts: []string{"agents.test:" + port}, Namespace: namespace(t), Logger: zaptest.NewLogger(t),
-			}, func(context.Context, string) ([]string, error) {
+			network := dial.TCP()
+			network.Lookup = func(context.Context, string) ([]string, error) {
 				lookups.Add(1)
 				return []string{addr, "127.0.0.1"}, nil
-			})
+			}
+			c, err := open(within(t), driver.Target{
+				Hosts: []string{"agents.test:" + port}, Namespace: namespace(t), Logger: zaptest.NewLogger(t),
+			}, network)
 			must(t, err)
 			var s driver.Session
 			eventually(t, "a session is opened", func() bool {

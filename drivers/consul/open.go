@@ -20,6 +20,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/attempt"
 	"github.com/coordkit/coordkit/coord/driver/sessions"
 	"github.com/coordkit/coordkit/coord/driver/watch"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
 
 // The parameters of a URL.
@@ -35,7 +36,7 @@ const defaultDialTimeout = 3 * time.Second
 func init() {
 	driver.Register(store, driver.Opener{
 		Open: func(ctx context.Context, t driver.Target) (driver.Conn, error) {
-			c, err := open(ctx, t, net.DefaultResolver.LookupHost)
+			c, err := open(ctx, t, dial.TCP())
 			if err != nil {
 				return nil, err
 			}
@@ -120,7 +121,7 @@ func newConn(a *agents, namespace string, t tenant, log *zap.Logger, keeper *ses
 
 // open makes a connection with clients of its own, two for each agent. It does not connect:
 // the first call tells whether the agents are there.
-func open(ctx context.Context, t driver.Target, lookup func(ctx context.Context, host string) ([]string, error)) (*conn, error) {
+func open(ctx context.Context, t driver.Target, network dial.Network) (*conn, error) {
 	o := attempt.Op{Store: store, Name: "open", Key: t.Namespace}
 	if ctx.Err() != nil {
 		return nil, o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
@@ -144,7 +145,7 @@ func open(ctx context.Context, t driver.Target, lookup func(ctx context.Context,
 	keeper := sessions.New(store)
 	all := &agents{all: make([]agent, len(t.Hosts))}
 	d := &dialer{
-		timeout: timeout, lookup: lookup, life: keeper.Life(),
+		network: network, timeout: timeout, life: keeper.Life(),
 		round: func() uint64 { return all.turn.Load() / uint64(len(all.all)) },
 	}
 	// Other programs may need a connection that is idle. One for sessions stays longer: if
@@ -180,40 +181,23 @@ const (
 // net.Dialer stays with the first address that accepts, also if nothing answers there, so
 // behind a name with several addresses a lock would never reach the others (rules E3, S3).
 type dialer struct {
-	timeout time.Duration // of one attempt to connect
-	lookup  func(ctx context.Context, host string) ([]string, error)
+	network dial.Network
+	timeout time.Duration   // of one attempt to connect
 	round   func() uint64   // how often all agents have had their turn
 	life    context.Context // no connection is made after its end (rule N1)
 }
 
-// dial resolves the host anew, and begins with another address in each round.
-func (d *dialer) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
+// dial begins with another address in each round.
+func (d *dialer) dial(ctx context.Context, _, hostPort string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	defer context.AfterFunc(d.life, cancel)()
-	host, port, err := net.SplitHostPort(hostport)
-	if err != nil {
-		return nil, err
+	conn, err := d.network.Any(ctx, hostPort, d.round())
+	if err == nil && d.life.Err() != nil {
+		_ = conn.Close() // unused
+		return nil, net.ErrClosed
 	}
-	addrs, err := d.lookup(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	err = &net.AddrError{Err: "no address of the host", Addr: host}
-	for i := range addrs {
-		addr := addrs[(uint64(i)+d.round())%uint64(len(addrs))]
-		within := net.Dialer{Timeout: d.timeout / time.Duration(len(addrs))}
-		conn, failed := within.DialContext(ctx, network, net.JoinHostPort(addr, port))
-		if failed == nil && d.life.Err() != nil {
-			_ = conn.Close() // unused
-			failed = net.ErrClosed
-		}
-		if failed == nil {
-			return conn, nil
-		}
-		err = failed
-	}
-	return nil, err
+	return conn, err
 }
 
 // newTransport returns a transport that dials by d. config may be nil, for no TLS. A proxy

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path"
 	"reflect"
@@ -24,6 +23,7 @@ import (
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -129,7 +129,7 @@ func (s *stand) openLink(ctx context.Context, namespace string) (driver.Conn, co
 	gate := grpc.WithChainUnaryInterceptor(l.intercept)
 	target := driver.Target{Hosts: g.Addrs(), Namespace: namespace, Logger: zap.NewNop()}
 	if !s.programs {
-		c, err := openWith(ctx, target, net.DefaultResolver.LookupNetIP, gate)
+		c, err := openWith(ctx, target, dial.TCP(), gate)
 		return c, l, err
 	}
 	client, err := clientv3.New(clientv3.Config{

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
@@ -78,7 +78,7 @@ func start(t testing.TB) *fixture {
 func startOn(t testing.TB, etcd *testserver.Etcd, target driver.Target, opts ...grpc.DialOption) *fixture {
 	t.Helper()
 	f := &fixture{t: t, tap: newTap(), admin: newClient(t, etcd.ClientConfig())}
-	c, err := openWith(within(t), target, net.DefaultResolver.LookupNetIP, append(f.tap.options(), opts...)...)
+	c, err := openWith(within(t), target, dial.TCP(), append(f.tap.options(), opts...)...)
 	must(t, err)
 	f.conn = c.(*conn)
 	t.Cleanup(func() {

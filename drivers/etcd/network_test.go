@@ -2,9 +2,7 @@ package etcd
 
 import (
 	"context"
-
 	"fmt"
-
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -174,12 +173,12 @@ func TestAddressesOfAName(t *testing.T) {
 			t.Parallel()
 			works := newBalancer(t, fmt.Sprintf("127.0.%d.3:0", i+1), target.Hosts[0])
 			_, port, _ := net.SplitHostPort(works.addr())
-			ill := netip.MustParseAddr(fmt.Sprintf("127.0.%d.2", i+1))
+			ill := fmt.Sprintf("127.0.%d.2", i+1)
 			switch kind {
 			case "dropping":
-				dropping(t, net.JoinHostPort(ill.String(), port))
+				dropping(t, net.JoinHostPort(ill, port))
 			default:
-				l, err := net.Listen("tcp", net.JoinHostPort(ill.String(), port))
+				l, err := net.Listen("tcp", net.JoinHostPort(ill, port))
 				must(t, err)
 				t.Cleanup(func() { _ = l.Close() })
 				if kind == "closing" {
@@ -195,14 +194,15 @@ func TestAddressesOfAName(t *testing.T) {
 				}
 			}
 			looks := 0
-			lookup := func(context.Context, string, string) ([]netip.Addr, error) {
+			network := dial.TCP()
+			network.Lookup = func(context.Context, string) ([]string, error) {
 				looks++
-				return []netip.Addr{ill, netip.MustParseAddr(fmt.Sprintf("127.0.%d.3", i+1))}, nil
+				return []string{ill, fmt.Sprintf("127.0.%d.3", i+1)}, nil
 			}
 			headless := target
 			headless.Hosts = []string{"etcd.test:" + port}
 			for range 4 { // the first address is any
-				c, err := openWith(within(t), headless, lookup)
+				c, err := openWith(within(t), headless, network)
 				must(t, err)
 				eventually(t, "a session", func() bool {
 					_, err := c.OpenSession(within(t), 4*time.Second)
@@ -220,10 +220,9 @@ func TestAddressesOfAName(t *testing.T) {
 // The environment names a proxy, in a process of its own, as it is read once.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	if host := os.Getenv("COORDKIT_TEST_HOST"); host != "" {
-		lookup := func(context.Context, string, string) ([]netip.Addr, error) {
-			return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
-		}
-		c, err := openWith(within(t), driver.Target{Hosts: []string{host}, Namespace: "test", Logger: targetLogger(t)}, lookup)
+		network := dial.TCP()
+		network.Lookup = func(context.Context, string) ([]string, error) { return []string{"127.0.0.1"}, nil }
+		c, err := openWith(within(t), driver.Target{Hosts: []string{host}, Namespace: "test", Logger: targetLogger(t)}, network)
 		must(t, err)
 		_, err = c.List(within(t), "d")
 		must(t, err)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/driver/attempt"
 	"github.com/coordkit/coordkit/coord/driver/sessions"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
 
 // Options are the settings of New. The zero value is a sensible default.
@@ -103,25 +102,25 @@ func parseSettings(values map[string]string) (settings, error) {
 }
 
 func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
-	return openWith(ctx, t, net.DefaultResolver.LookupNetIP)
+	return openWith(ctx, t, dial.TCP())
 }
 
 // openWith connects with a client of the connection's own. Without a username it does not
 // wait for a server: the first call tells whether there is one. With one it gets a token,
 // and so needs a server.
-func openWith(ctx context.Context, t driver.Target, lookup lookupFunc, opts ...grpc.DialOption) (driver.Conn, error) {
+func openWith(ctx context.Context, t driver.Target, network dial.Network, opts ...grpc.DialOption) (driver.Conn, error) {
 	o := attempt.Op{Store: scheme, Name: "open", Key: t.Namespace}
 	s, err := parseSettings(t.Params)
 	if err != nil {
 		return nil, o.Failed(nil, err)
 	}
 	keeper := sessions.New(scheme)
-	d := &dialer{lookup: lookup, dials: make(map[string]int)}
-	dial := func(ctx context.Context) (*link, error) { return d.client(ctx, keeper.Life(), t, s, opts) }
+	d := &dialer{network: network, dials: make(map[string]uint64)}
+	connect := func(ctx context.Context) (*link, error) { return d.client(ctx, keeper.Life(), t, s, opts) }
 	var first *link
 	for range 3 { // with each login the next of a host's addresses has its turn
 		err = o.Do(ctx, keeper.Life(), func(ctx context.Context) (err error) {
-			first, err = dial(ctx)
+			first, err = connect(ctx)
 			return answer(o, err)
 		})
 		if !driver.Transient(err) || ctx.Err() != nil {
@@ -132,18 +131,16 @@ func openWith(ctx context.Context, t driver.Target, lookup lookupFunc, opts ...g
 		keeper.Close(nil)
 		return nil, err
 	}
-	again := func() (*link, error) { return dial(keeper.Life()) }
+	again := func() (*link, error) { return connect(keeper.Life()) }
 	return newConn(t.Namespace, keeper, newWire(first, again, keeper.Go, t.Logger)), nil
 }
 
-type lookupFunc = func(ctx context.Context, network, host string) ([]netip.Addr, error)
-
 // dialer makes clients and their network connections.
 type dialer struct {
-	lookup lookupFunc
+	network dial.Network
 
 	mu    sync.Mutex
-	dials map[string]int // by host
+	dials map[string]uint64 // by host
 }
 
 // client makes a client, which lives until the link is closed or life ends. ctx bounds the
@@ -187,36 +184,14 @@ func reconnect(timeout time.Duration) grpc.DialOption {
 }
 
 // dial makes a network connection to a host. A host may have several addresses, of which
-// some accept connections and say nothing. So each dialing resolves the name anew and begins
-// with the next address.
+// some accept connections and say nothing. So each dialing begins with the next address.
 func (d *dialer) dial(ctx context.Context, hostPort string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(hostPort)
-	if err != nil {
-		return nil, err
-	}
-	addrs, err := d.lookup(ctx, "ip", host)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(addrs, netip.Addr.Compare) // IPv4 comes first
 	d.mu.Lock()
-	first, ok := d.dials[host]
+	first, ok := d.dials[hostPort]
 	if !ok {
-		first = rand.IntN(1 << 16) // so that not all programs begin with the same one
+		first = uint64(rand.Uint32()) // so that not all programs begin with the same one
 	}
-	d.dials[host] = first + 1
+	d.dials[hostPort] = first + 1
 	d.mu.Unlock()
-	err = fmt.Errorf("host %s has no address", host)
-	for i := range addrs {
-		addr := addrs[(first+i)%len(addrs)].Unmap().String()
-		part := net.Dialer{}
-		if due, ok := ctx.Deadline(); ok {
-			part.Timeout = time.Until(due) / time.Duration(len(addrs)-i)
-		}
-		var tcp net.Conn
-		if tcp, err = part.DialContext(ctx, "tcp", net.JoinHostPort(addr, port)); err == nil {
-			return tcp, nil
-		}
-	}
-	return nil, err
+	return d.network.Any(ctx, hostPort, first)
 }

@@ -36,6 +36,35 @@ func TCP() Network {
 	}
 }
 
+// Any connects to one of the addresses of a host, "name:port". It tries all of them until
+// one accepts, and begins with the one that first counts to. Those that are left share the
+// time that ctx has.
+func (n Network) Any(ctx context.Context, hostPort string, first uint64) (net.Conn, error) {
+	name, port, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := n.Lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(addrs) // resolvers change their order
+	err = &net.AddrError{Err: "the host has no address", Addr: name}
+	for i := range addrs {
+		part, cancel := context.WithCancel(ctx)
+		if due, ok := ctx.Deadline(); ok {
+			part, cancel = context.WithTimeout(ctx, time.Until(due)/time.Duration(len(addrs)-i))
+		}
+		var conn net.Conn
+		conn, err = n.Dial(part, net.JoinHostPort(addrs[(first+uint64(i))%uint64(len(addrs))], port))
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
 // Rounds goes round the addresses of some hosts. One goroutine at a time uses it.
 type Rounds struct {
 	network Network

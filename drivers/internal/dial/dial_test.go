@@ -98,3 +98,43 @@ func TestPauses(t *testing.T) {
 		_, _ = r.Open(ctx, time.Second)
 	})
 }
+
+// Any tries each address once, begins with the one it is told, and does not rely on the
+// order in which the resolver has them.
+func TestAny(t *testing.T) {
+	n := &network{names: map[string][]string{"a": {"3", "1", "2"}}}
+	for first, want := range [][]string{{"1:7", "2:7", "3:7"}, {"2:7", "3:7", "1:7"}, {"3:7", "1:7", "2:7"}, {"1:7", "2:7", "3:7"}} {
+		n.dialed, n.names["a"] = nil, []string{"3", "1", "2"}
+		if _, err := n.network().Any(t.Context(), "a:7", uint64(first)); !errors.Is(err, errDead) || !slices.Equal(n.dialed, want) {
+			t.Errorf("dialed %v, %v; want %v", n.dialed, err, want)
+		}
+	}
+	for _, host := range []string{"unknown:7", "a"} {
+		if conn, err := n.network().Any(t.Context(), host, 0); err == nil || conn != nil {
+			t.Errorf("%s: connected", host)
+		}
+	}
+}
+
+// An address that does not answer leaves time for those that come after it.
+func TestAnyGoesOnAfterASilentAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &network{names: map[string][]string{"a": {"1", "2"}}}
+		silent := n.network()
+		silent.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			if addr == "2:7" {
+				here, _ := net.Pipe()
+				return here, nil
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		conn, err := silent.Any(ctx, "a:7", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+	})
+}
