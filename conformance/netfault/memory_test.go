@@ -10,28 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/net/nettest"
 )
-
-// A connection of a Memory is a net.Conn in every respect.
-func TestMemoryConn(t *testing.T) {
-	nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
-		var network Memory
-		l := network.Listen()
-		if c1, err = network.DialContext(t.Context(), "tcp", l.Addr().String()); err != nil {
-			return nil, nil, nil, err
-		}
-		if c2, err = l.Accept(); err != nil {
-			return nil, nil, nil, err
-		}
-		return c1, c2, func() {
-			_ = c1.Close() // which the test may have closed
-			_ = c2.Close()
-			must(t, l.Close())
-		}, nil
-	})
-}
 
 func TestMemoryListener(t *testing.T) {
 	var network Memory

@@ -23,7 +23,7 @@ type Entry struct {
 	since    time.Time
 	replaces *place
 	gateOf   *Entry // the entry whose gate it is; nil: it is no gate
-	waited   bool   // set before the caller has the entry
+	waited   bool   // its value is Request.Waiting; set before the caller has the entry
 
 	life    context.Context // ends with the session, and when the entry is left or gone
 	endLife context.CancelFunc
@@ -49,7 +49,7 @@ type Entry struct {
 // Node returns the entry's node as it was created.
 func (e *Entry) Node() driver.Node { return e.node }
 
-// Waited reports whether the entry was blocked when it joined.
+// Waited reports whether the entry came to hold with Request.Waiting as its value.
 func (e *Entry) Waited() bool { return e.waited }
 
 // Session returns the session that the entry is bound to.

@@ -25,7 +25,8 @@ type Request struct {
 	// Value is what the recipe stores with the entry, up to coord.MaxValue bytes.
 	Value []byte
 
-	// Waiting, if it is not nil, replaces Value as soon as the entry has to wait.
+	// Waiting, if it is not nil, replaces Value as soon as the entry has to wait. If the
+	// Queue's last entry had to wait, the entry begins with it, which saves a request.
 	Waiting []byte
 
 	// Gate: while the entry is blocked it has a gate in the line. See NearestGate.
@@ -74,6 +75,9 @@ func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Req
 		e.slot = e.gateOf.slot
 	} else {
 		e.slot = e.local.take(dir)
+		if e.waited = req.Waiting != nil && q.contended.Load(); e.waited {
+			req.Value = req.Waiting
+		}
 		data = e.encode(req.Value)
 	}
 	id := slotID(req.Kind, req.Terms, e.slot)

@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// Queue is a line by name. It has no state of its own: that is in the store and in the
-// sessions of the entries. All methods are safe for concurrent use.
+// Queue is a line by name. What is in it is known to the store and to the sessions of the
+// entries alone. All methods are safe for concurrent use.
 type Queue struct {
 	client  *coord.Client
 	session *coord.Session // nil: the one that the client shares
@@ -20,6 +21,8 @@ type Queue struct {
 	rule    Rule
 	suffice func(line []driver.Node) bool // nil: names are never enough
 	err     error                         // a mistake in the arguments of New
+
+	contended atomic.Bool // the last entry that Acquire made had to wait
 }
 
 // New returns the line called name of the recipes of a kind. The kind is a word such as

@@ -19,12 +19,15 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) (err
 		}
 	}()
 	var gone driver.Node // that the last wait has told of
-	for {
+	for looks := 0; ; looks++ {
 		own := find(line, e.node)
 		if own < 0 {
 			return e.whyGone(ctx)
 		}
 		v := e.queue.rule(line, own)
+		if looks == 0 {
+			e.queue.contended.Store(v.Blocked)
+		}
 		if v.Refused != nil {
 			return v.Refused
 		}

@@ -64,3 +64,40 @@ func TestWaitingIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// Who had to wait says at the beginning, the next time, that it does, which saves a request;
+// whoever is wrong about that is right the time after.
+func TestWaitingIsExpected(t *testing.T) {
+	req := queue.Request{Value: []byte("joined"), Waiting: []byte("waits")}
+	bubble(t, func(w *world) {
+		a, b := w.client(), w.client()
+		_, err := b.Session(w.Ctx)
+		w.OK(err)
+		queueUp := func() (requests int64) {
+			e, h := a.acquire(req)
+			before := b.Link().Requests()
+			var got *queue.Entry
+			over := w.begin(func() (err error) { got, err = b.Acquire(w.Ctx, req); return err })
+			w.Settle()
+			requests = b.Link().Requests() - before
+			w.values("joined", "waits")
+			w.OK(e.Release(w.Ctx, h))
+			w.Settle()
+			if err, over := over(); !over || err != nil || !got.Waited() {
+				w.Fatalf("over: %t, %v, waited: %t; want it to hold after a wait", over, err, got.Waited())
+			}
+			w.OK(got.Leave(w.Ctx))
+			return requests
+		}
+		if first, second := queueUp(), queueUp(); second != first-1 {
+			w.Errorf("the second wait began with %d requests, and the first with %d", second, first)
+		}
+		for _, want := range []bool{true, false} {
+			e, h := b.acquire(req)
+			if e.Waited() != want {
+				w.Errorf("alone it waited: %t; want %t", e.Waited(), want)
+			}
+			w.OK(e.Release(w.Ctx, h))
+		}
+	})
+}

@@ -49,15 +49,14 @@ type wire struct {
 // link is one client. When it is replaced its streams end, and after its last call it is closed.
 type link struct {
 	client  *clientv3.Client
-	close   func()
+	close   func()          // no call is under way then
 	calls   int             // the wire's lock guards it
 	asked   atomic.Int64    // since when an answer is due and nothing has come; 0: none is
 	current context.Context // ends when the link is replaced
 	replace context.CancelFunc
 }
 
-// anySize is there because a directory may exceed gRPC's 4 MiB.
-var anySize = grpc.MaxCallRecvMsgSize(math.MaxInt32)
+var anySize = grpc.MaxCallRecvMsgSize(math.MaxInt32) // a directory may exceed gRPC's 4 MiB
 
 // Patience is a tenth of the shortest TTL: two renewals that get no answer are farther apart.
 const leastPatience, mostPatience = 200 * time.Millisecond, time.Second
@@ -75,8 +74,7 @@ func (w *wire) serves(ttl time.Duration) {
 	w.patience.Store(min(w.patience.Load(), int64(max(leastPatience, ttl/10))))
 }
 
-// now is never 0.
-func (w *wire) now() int64 { return 1 + int64(time.Since(w.start)) }
+func (w *wire) now() int64 { return 1 + int64(time.Since(w.start)) } // never 0
 
 // begin returns the link for a call, and takes note that an answer is due since a moment.
 // The caller calls done.
@@ -108,8 +106,7 @@ func (w *wire) begin(ctx context.Context) (l *link, since int64, err error) {
 	}
 }
 
-// redial replaces the link. With a password the new client asks for a token, which takes a
-// while.
+// redial replaces the link. With a password that takes a while: the client asks for a token.
 func (w *wire) redial() {
 	l, err := w.dial()
 	w.mu.Lock()
@@ -128,7 +125,7 @@ func (w *wire) redial() {
 	w.done(old)
 }
 
-// done takes note of the end of a call. A link that was replaced is closed after its last.
+// done ends a call. A link that was replaced is closed after its last.
 func (w *wire) done(l *link) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,23 +135,25 @@ func (w *wire) done(l *link) {
 	}
 }
 
-// close closes the present link. No call is under way any more.
 func (w *wire) close() {
 	w.link.replace()
 	w.link.close()
 }
 
-// pause is between two tries of a call of which nothing was sent, or that was refused.
-const pause = 100 * time.Millisecond
+const pause = 100 * time.Millisecond // between two tries of a call that had no effect
 
 // Invoke implements grpc.ClientConnInterface. As long as the call is surely without effect
 // it is tried again, until ctx is about to end.
 func (w *wire) Invoke(ctx context.Context, method string, req, reply any, opts ...grpc.CallOption) error {
-	for {
+	for why := error(nil); ; {
 		again, err := w.once(ctx, method, req, reply, opts)
+		if again && ctx.Err() != nil && why != nil {
+			return why // it says more than that ctx has ended
+		}
 		if due, bounded := ctx.Deadline(); !again || bounded && time.Until(due) <= pause {
 			return err
 		}
+		why = err
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -166,7 +165,7 @@ func (w *wire) Invoke(ctx context.Context, method string, req, reply any, opts .
 func (w *wire) once(ctx context.Context, method string, req, reply any, opts []grpc.CallOption) (again bool, err error) {
 	l, since, err := w.begin(ctx)
 	if err != nil {
-		return false, attempt.NotSent(err)
+		return true, attempt.NotSent(err)
 	}
 	defer w.done(l)
 	answered := false
@@ -176,8 +175,8 @@ func (w *wire) once(ctx context.Context, method string, req, reply any, opts []g
 		}
 	}()
 	conn := l.client.ActiveConnection()
-	if err := reach(ctx, conn); err != nil {
-		return false, err
+	if err = reach(ctx, conn); err != nil {
+		return ctx.Err() != nil, err
 	}
 	// A member that is cut off from the others refuses then, and does not wait for them.
 	inner, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
@@ -191,14 +190,17 @@ func (w *wire) once(ctx context.Context, method string, req, reply any, opts []g
 	err = conn.Invoke(inner, method, req, reply, append(opts, grpc.Peer(&to), cut, anySize)...)
 	code := status.Code(err)
 	answered = err == nil || code != codes.Canceled && code != codes.DeadlineExceeded && ctx.Err() == nil
-	if code == codes.Unavailable && to.Addr == nil {
+	switch {
+	case to.Addr != nil:
+	case ctx.Err() != nil:
+		return true, attempt.NotSent(ctx.Err())
+	case code == codes.Unavailable:
 		return !notEtcd(err), attempt.NotSent(cause(err))
 	}
 	return isAny(err, refusals...), err
 }
 
-// reach waits until there is a connection, or the reason why there is none. What is not
-// given to gRPC before has surely not been sent.
+// reach waits until there is a connection, or the reason why there is none.
 func reach(ctx context.Context, conn *grpc.ClientConn) error {
 	for {
 		state := conn.GetState()
@@ -218,8 +220,7 @@ func reach(ctx context.Context, conn *grpc.ClientConn) error {
 // NewStream implements grpc.ClientConnInterface. It is bounded: the client's contexts do not end.
 func (w *wire) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	late := time.AfterFunc(w.quiet+w.answer, cancel)
-	defer late.Stop()
+	defer time.AfterFunc(w.quiet+w.answer, cancel).Stop()
 	l, since, err := w.begin(ctx)
 	if err != nil {
 		cancel()
@@ -285,8 +286,7 @@ func (s *stream) attend(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		heard, now := s.heard.Load(), s.wire.now()
-		switch {
+		switch heard, now := s.heard.Load(), s.wire.now(); {
 		case asked > heard && now-asked >= int64(s.wire.answer):
 			s.cancel()
 		case asked <= heard && now-heard >= int64(s.wire.quiet):
