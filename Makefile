@@ -7,7 +7,7 @@ FAILURES := ^ *--- FAIL|^FAIL|^ +[a-z_]+\.go:[0-9]+: |^panic:|DATA RACE
 MODULES := . bench internal/storetest internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
 LOCAL   := . ./coord/... ./internal/bynames ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
-STORE_LOCAL := ./memory ./register ./trial
+STORE_LOCAL := ./register ./trial
 # What runs without the race detector, which takes several times the processor time: suites
 # in real time, whose limits a busy processor breaks, and hundreds of drivers and recipes
 # that are broken on purpose. `make soak` runs the drivers' suites with it.

@@ -1,6 +1,4 @@
-// Package memory_test tests netfault's network in memory by a test that the library itself
-// does not depend on.
-package memory_test
+package storetest
 
 import (
 	"net"
@@ -11,8 +9,9 @@ import (
 	"github.com/coordkit/coordkit/conformance/netfault"
 )
 
-// A connection of a netfault.Memory is a net.Conn in every respect.
-func TestConn(t *testing.T) {
+// A connection of a netfault.Memory is a net.Conn in every respect. The test is here so that
+// the library itself need not depend on what it is tested by.
+func TestMemoryConn(t *testing.T) {
 	nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {
 		var network netfault.Memory
 		l := network.Listen()
