@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,14 @@ func TestPagesAreJudged(t *testing.T) {
 	}
 	for _, data := range pages {
 		dir := filepath.Dir(data)
+		raw, err := os.ReadFile(data)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !bytes.Contains(raw, []byte(`"network"`)) {
+			continue // older pages name no network, and have verdicts of another form
+		}
 		want, err := judged(dir)
 		if err != nil {
 			t.Error(err)
@@ -52,7 +61,7 @@ func TestJudgeAnew(t *testing.T) {
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, "README.md"))
 	if s := string(text); !strings.HasPrefix(s, "of old\n\n## Targets\n\n0 met, 0 tied, 1 not met, ") ||
-		!strings.Contains(s, "| etcd | 1 | contention-8 | times Mutex | ≥ 1 | 0.90 | **not met** |") {
+		!strings.Contains(s, "| etcd | 1 | loopback | contention-8 | times Mutex | ≥ 1 | 0.90 | **not met** |") {
 		t.Errorf("the page is\n%s", s)
 	}
 }

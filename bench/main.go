@@ -7,10 +7,10 @@
 // prints its tables; with -out it also writes them to a directory, with the raw
 // figures and plots.
 //
-//	go run . -stores etcd -rtt 1ms
+//	go run . -stores etcd -cases main -networks 1ms,1ms+tls,loopback
 //
-// puts a network's round trip between all clients and the servers, and -tls has all
-// of them use TLS.
+// runs the main cases with a round trip of 1 ms between all clients and the servers,
+// then likewise with TLS, and then over the loopback.
 //
 //	go run . -judge results/zk
 //
@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,17 +45,19 @@ func main() {
 	var p plan
 	stores := flag.String("stores", strings.Join(servers.Names(), ","), "the stores to run on")
 	members := flag.String("members", "1", "how many servers a store has: 1, 3, or 1,3 for one after the other")
-	cases := flag.String("cases", "", "the cases to run, by the beginnings of their names; all if empty")
+	cases := flag.String("cases", "", "the cases to run, by the beginnings of their names; main: the main ones; all if empty")
+	networks := flag.String("networks", "loopback", "the networks to run over, one after the other: loopback, or a round trip between all clients and the servers such as 1ms; with +tls behind it all use TLS, and requests are not counted")
 	only := flag.String("sides", "", "the sides to run, by the beginnings of their names; all if empty")
 	out := flag.String("out", "", "the directory to write results to; none if empty")
 	judge := flag.String("judge", "", "run nothing: judge the results in these directories by the present targets")
 	micro := flag.String("micro", "", "run nothing: judge what microbenchmarks have written to this file")
 	flag.BoolVar(&p.short, "short", false, "few and short turns, and few waiters")
-	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has; three times as many where sides are near to each other, unless it is short")
-	flag.DurationVar(&p.rtt, "rtt", 0, "the round trip to put between all clients and the servers, such as 1ms, half of it in each direction")
-	flag.BoolVar(&p.tls, "tls", false, "have all clients and the servers use TLS; requests are then not counted")
+	flag.IntVar(&p.pairs, "pairs", 5, "how many turns each side has; twice as many where sides are near to each other, unless it is short")
 	flag.Parse()
 	p.stores, p.cases, p.sides = split(*stores), split(*cases), split(*only)
+	if at := slices.Index(p.cases, "main"); at >= 0 {
+		p.cases = slices.Replace(p.cases, at, at+1, mainCases...)
+	}
 	for _, m := range split(*members) {
 		n, err := strconv.Atoi(m)
 		if err != nil || n != 1 && n != 3 {
@@ -62,6 +65,14 @@ func main() {
 			os.Exit(2)
 		}
 		p.members = append(p.members, n)
+	}
+	for _, name := range split(*networks) {
+		n, err := report.ParseNetwork(name)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "-networks:", err)
+			os.Exit(2)
+		}
+		p.networks = append(p.networks, n)
 	}
 	if p.pairs < 1 {
 		fmt.Fprintf(os.Stderr, "-pairs %d: at least 1\n", p.pairs)
@@ -124,19 +135,21 @@ func bench(ctx context.Context, p plan, out string) error {
 		Machine:  report.ThisMachine(),
 		Versions: report.Versions(ctx),
 		Short:    p.short,
-		Network:  report.Network{RTT: float64(p.rtt) / float64(time.Millisecond), TLS: p.tls},
 
 		Unfinished: true,
 	}
 	if err := report.Writable(out); err != nil {
 		return err // now, and not when there is something to be lost
 	}
-	if p.rtt > 0 {
-		took, err := delay.Echo(ctx, p.rtt)
+	for i, n := range p.networks {
+		if n.RTT == 0 {
+			continue
+		}
+		took, err := delay.Echo(ctx, n.Delay())
 		if err != nil {
 			return err
 		}
-		run.Network.Echo = report.QuantilesOf(took)
+		p.networks[i].Echo = report.QuantilesOf(took)
 	}
 	save := func() error {
 		run.Took = time.Since(run.Began).Round(time.Second).String()

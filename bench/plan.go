@@ -20,10 +20,9 @@ import (
 type plan struct {
 	stores, cases, sides []string // cases and sides by the beginnings of their names
 	members              []int
+	networks             []report.Network
 	pairs                int
 	short                bool
-	rtt                  time.Duration // between clients and servers; 0: as it is on this machine
-	tls                  bool
 }
 
 // sides returns who can take part on a store.
@@ -39,17 +38,20 @@ func sides(store string) []contest.Side {
 	return nil
 }
 
+// mainCases are those that show most in little time. -cases calls them main.
+var mainCases = []string{"uncontended", "contention-2", "contention-8", "contention-32", "drain-20", "keys-64", "semaphore-10"}
+
 // wants reports whether a case is to be run. Unless it is asked for by its name,
-// a short run leaves some out. Runs on three members leave out what a key that was
+// a short run has the main ones only. Runs on three members leave out what a key that was
 // used for long costs, which is a matter of each server's own store, and takes long.
 func (p plan) wants(c work.Case, members int) bool {
-	if len(p.cases) > 0 {
+	switch {
+	case len(p.cases) > 0:
 		return begins(c.Name, p.cases)
+	case p.short:
+		return slices.Contains(mainCases, c.Name)
 	}
-	if !p.short {
-		return members == 1 || c.Name != work.Worn().Name
-	}
-	return slices.Contains([]string{"uncontended", "contention-2", "contention-8", "contention-32", "drain-20", "keys-64", "semaphore-10"}, c.Name)
+	return members == 1 || c.Name != work.Worn().Name
 }
 
 // turns is how many turns each side has in a case.
@@ -58,7 +60,7 @@ func (p plan) turns(c work.Case) int {
 	case c.Once:
 		return 1
 	case c.Near && !p.short:
-		return 3 * p.pairs
+		return 2 * p.pairs
 	}
 	return p.pairs
 }
@@ -68,8 +70,8 @@ var countedInShort = []string{"uncontended", "contention-2", "contention-8"}
 
 // counts reports whether the requests of a case are counted, which takes a turn
 // more. With TLS they cannot be read.
-func (p plan) counts(c work.Case) bool {
-	return !p.tls && (!p.short || len(p.cases) > 0 || slices.Contains(countedInShort, c.Name))
+func (p plan) counts(c work.Case, n report.Network) bool {
+	return !n.TLS && (!p.short || len(p.cases) > 0 || slices.Contains(countedInShort, c.Name))
 }
 
 // check finds what is asked for and does not exist. rest is what no flag has taken.
@@ -83,8 +85,13 @@ func (p plan) check(rest []string) error {
 	if len(p.members) == 0 {
 		return errors.New("-members is empty: 1 or 3, or both")
 	}
-	if p.rtt < 0 {
-		return fmt.Errorf("-rtt %v: at least 0", p.rtt)
+	if len(p.networks) == 0 {
+		return errors.New("-networks is empty: loopback, or a round trip such as 1ms")
+	}
+	for i, n := range p.networks {
+		if slices.Contains(p.networks[:i], n) {
+			return fmt.Errorf("-networks: %s is there twice", n.Name())
+		}
 	}
 	var cases, names []string
 	for _, c := range work.Cases(0) {
@@ -132,26 +139,29 @@ func (p plan) run(ctx context.Context, r *report.Run, save func() error) error {
 	var failed []error
 	for _, members := range p.members {
 		for _, store := range p.stores {
-			if err := p.on(ctx, store, members, r, save); err != nil {
-				failed = append(failed, fmt.Errorf("%s with %d members: %w", store, members, err))
-			}
-			if ctx.Err() != nil {
-				return errors.Join(failed...)
+			for _, n := range p.networks {
+				if err := p.on(ctx, store, members, n, r, save); err != nil {
+					failed = append(failed, fmt.Errorf("%s with %d members, %s: %w", store, members, n.Name(), err))
+				}
+				if ctx.Err() != nil {
+					return errors.Join(failed...)
+				}
 			}
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func (p plan) on(ctx context.Context, store string, members int, r *report.Run, save func() error) (err error) {
-	s, err := servers.Start(ctx, store, members, p.tls)
+// on runs the cases on one store over one network, on servers that it starts and ends.
+func (p plan) on(ctx context.Context, store string, members int, n report.Network, r *report.Run, save func() error) (err error) {
+	s, err := servers.Start(ctx, store, members, n.TLS)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	in := venue{Store: s, addrs: s.Hosts, members: members, plan: p, sides: sides(store)}
-	if p.rtt > 0 {
-		proxies, err := delay.Start(ctx, p.rtt, s.Hosts)
+	in := venue{Store: s, addrs: s.Hosts, members: members, network: n, plan: p, sides: sides(store)}
+	if n.RTT > 0 {
+		proxies, err := delay.Start(ctx, n.Delay(), s.Hosts)
 		if err != nil {
 			return err
 		}
@@ -179,7 +189,7 @@ func (p plan) on(ctx context.Context, store string, members int, r *report.Run, 
 		}
 		found := in.contest(ends, c)
 		if ends.Err() != nil && ctx.Err() == nil { // what was seen of it is nothing
-			r.Left = append(r.Left, fmt.Sprintf("%s with %d members: %s", store, members, c.Name))
+			r.Left = append(r.Left, fmt.Sprintf("%s with %d members, %s: %s", store, members, n.Name(), c.Name))
 			continue
 		}
 		r.Contests = append(r.Contests, found)

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/coordkit/coordkit/bench/report"
 	"github.com/coordkit/coordkit/bench/work"
 )
 
@@ -55,6 +55,9 @@ func TestWhatRunsLeaveOut(t *testing.T) {
 	if all != len(work.Cases(0)) || short == 0 || short >= all || three == 0 || three >= all {
 		t.Errorf("of %d cases a whole run has %d, a short one %d, and one on three members %d", len(work.Cases(0)), all, short, three)
 	}
+	if short != len(mainCases) {
+		t.Errorf("a short run has %d cases; there are %d main ones", short, len(mainCases))
+	}
 	if n := count(plan{short: true, cases: []string{"failover"}}, 3); n != 1 {
 		t.Errorf("%d cases are called failover", n)
 	}
@@ -67,7 +70,7 @@ func TestTurns(t *testing.T) {
 		want int
 	}{
 		{work.Contention(8), plan{pairs: 3}, 3},
-		{work.Contention(2), plan{pairs: 3}, 9},
+		{work.Contention(2), plan{pairs: 3}, 6},
 		{work.Contention(2), plan{pairs: 2, short: true}, 2},
 		{work.Worn(), plan{pairs: 3}, 1},
 	} {
@@ -81,16 +84,17 @@ func TestTurns(t *testing.T) {
 func TestCounts(t *testing.T) {
 	for _, c := range []struct {
 		p    plan
+		tls  bool
 		want bool
 	}{
-		{plan{}, true},
-		{plan{short: true}, false},
-		{plan{short: true, cases: []string{"keys-64"}}, true},
-		{plan{tls: true}, false},
-		{plan{short: true, cases: []string{"keys-64"}, tls: true}, false},
+		{plan{}, false, true},
+		{plan{short: true}, false, false},
+		{plan{short: true, cases: []string{"keys-64"}}, false, true},
+		{plan{}, true, false},
+		{plan{short: true, cases: []string{"keys-64"}}, true, false},
 	} {
-		if got := c.p.counts(work.Keys(64)); got != c.want {
-			t.Errorf("%+v: %v, want %v", c.p, got, c.want)
+		if got := c.p.counts(work.Keys(64), report.Network{TLS: c.tls}); got != c.want {
+			t.Errorf("%+v, TLS %v: %v, want %v", c.p, c.tls, got, c.want)
 		}
 	}
 }
@@ -131,11 +135,14 @@ func TestCheck(t *testing.T) {
 		{p: plan{stores: []string{"zk"}, sides: []string{"Mutex"}}, want: `-sides "Mutex"`},
 		{p: plan{stores: []string{"zk"}}, rest: []string{"session"}, want: "session"},
 		{p: plan{stores: []string{"etcd", "zk"}, sides: []string{"Mutex"}}, want: "on zk"},
-		{p: plan{stores: []string{"zk"}, rtt: time.Millisecond, tls: true}},
-		{p: plan{stores: []string{"zk"}, rtt: -time.Millisecond}, want: "-rtt -1ms"},
+		{p: plan{stores: []string{"zk"}, networks: []report.Network{{RTT: 1}, {RTT: 1, TLS: true}}}},
+		{p: plan{stores: []string{"zk"}, networks: []report.Network{{RTT: 1}, {}, {RTT: 1}}}, want: "-networks: 1ms is there twice"},
 		{want: "-stores is empty"},
 	} {
 		c.p.members = []int{1}
+		if c.p.networks == nil {
+			c.p.networks = []report.Network{{}}
+		}
 		err := c.p.check(c.rest)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v, %q: %v, want %q", c.p, c.rest, err, c.want)
@@ -143,5 +150,8 @@ func TestCheck(t *testing.T) {
 	}
 	if err := (plan{stores: []string{"zk"}}).check(nil); err == nil || !strings.Contains(err.Error(), "-members is empty") {
 		t.Errorf("without members: %v", err)
+	}
+	if err := (plan{stores: []string{"zk"}, members: []int{1}}).check(nil); err == nil || !strings.Contains(err.Error(), "-networks is empty") {
+		t.Errorf("without networks: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ type venue struct {
 	*servers.Store
 	addrs   []string // where all clients connect, as host:port: the servers or proxies before them
 	members int
+	network report.Network
 	plan    plan
 	sides   []contest.Side
 	turns   int
@@ -67,7 +68,7 @@ func (v *venue) turn(side contest.Side, name string, length work.Length) work.Tu
 
 // contest has all sides do a case, in turns.
 func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
-	out := report.Contest{Store: v.Name, Members: v.members, Case: c.Name, About: c.About, Unit: c.Unit, Less: c.Less,
+	out := report.Contest{Store: v.Name, Members: v.members, Network: v.network, Case: c.Name, About: c.About, Unit: c.Unit, Less: c.Less,
 		Unasked: make(map[string]string)}
 	type player struct {
 		contest.Side
@@ -100,7 +101,7 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 			}
 			runtime.GC() // what the one before has left is not for this one to clear up
 			s, err := c.Run(ctx, v.turn(p.Side, c.Name, length))
-			fmt.Fprintf(os.Stderr, "%s %d %-14s %d/%d %-26s %10.2f %s\n", v.Name, v.members, c.Name, pair+1, pairs, p.Name, c.Figure(s), told(s, err))
+			fmt.Fprintf(os.Stderr, "%s %d %s %-14s %d/%d %-26s %10.2f %s\n", v.Name, v.members, v.network.Name(), c.Name, pair+1, pairs, p.Name, c.Figure(s), told(s, err))
 			if p.err = err; err == nil {
 				p.turns = append(p.turns, s)
 			}
@@ -113,7 +114,7 @@ func (v *venue) contest(ctx context.Context, c work.Case) report.Contest {
 		e := report.Summarize(c, p.Name, p.turns)
 		if p.err != nil {
 			e.Error = p.err.Error()
-		} else if c.Counts && v.plan.counts(c) {
+		} else if c.Counts && !e.Partial && v.plan.counts(c, v.network) {
 			v.count(ctx, c, p.Side, &e)
 		}
 		out.Entries = append(out.Entries, e)

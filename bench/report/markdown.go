@@ -7,18 +7,22 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/coordkit/coordkit/bench/contest"
 )
 
 // Markdown writes the run down, but for its targets.
 func (r *Run) Markdown() []byte {
 	var b bytes.Buffer
 	r.circumstances(&b)
-	r.behind(&b)
+	if err := r.Failures(); err != nil {
+		fmt.Fprintf(&b, "\nWhere coordkit failed:\n\n- %s\n", strings.ReplaceAll(err.Error(), "\n", "\n- "))
+	}
+	for _, o := range r.overviews() {
+		fmt.Fprintf(&b, "\n## %s\n", o.title)
+		o.ratios(&b)
+		o.figures(&b)
+	}
 	for _, group := range r.groups() {
-		fmt.Fprintf(&b, "\n## %s\n\n", group.title())
-		group.summary(&b)
+		fmt.Fprintf(&b, "\n## %s\n", group[0].title())
 		for _, c := range group {
 			c.markdown(&b)
 		}
@@ -32,12 +36,14 @@ func (r *Run) circumstances(b *bytes.Buffer) {
 	fmt.Fprintf(b, "Run on %s in %s by `%s`.\n", r.Began.UTC().Format(time.DateTime+" MST"), r.Took, r.Command)
 	fmt.Fprintf(b, "Machine: %s, %s, %d processors, which clients and servers share; fdatasync %.0f µs; load at the start %s.\n",
 		m.System, m.Processor, m.Processors, m.Sync, m.Load)
-	fmt.Fprintf(b, "Network: %s.\n", r.Network)
 	versions := []string{m.Go}
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		versions = append(versions, name+" "+r.Versions[name])
 	}
-	fmt.Fprintf(b, "Versions: %s.\n", strings.Join(versions, ", "))
+	fmt.Fprintf(b, "Versions: %s.\n\nNetworks:\n\n", strings.Join(versions, ", "))
+	for _, n := range r.Networks() {
+		fmt.Fprintf(b, "- %s: %s.\n", n.Name(), n)
+	}
 	if r.Unfinished {
 		fmt.Fprintln(b, "\nThe run had not come to its end when this was written.")
 	}
@@ -48,55 +54,22 @@ func (r *Run) circumstances(b *bytes.Buffer) {
 		fmt.Fprintf(b, "\nThere was no time for %s.\n", strings.Join(r.Left, "; "))
 	}
 	fmt.Fprint(b, `
-Each side has its turns on the same servers in one run, one after the other (A B C, C B A, B C A, …), each with a warm-up of
-its own. Figures are medians of the turns, with the lowest and the highest. *×* is how many times better coordkit's median
-is than the side's: below 1.00, coordkit is behind; *of pairs* is the lowest and highest of that in single turns. Writes are synced to the disk before they are answered.
+All sides work on the same servers, in turns (A B C, C B A, B C A, …). Each turn has a warm-up of its own. Each network has
+servers of its own. The servers sync each write to the disk before they answer it. Figures are medians of the turns.
+*×* is how many times better coordkit's median is than the side's. *Of pairs* is the lowest and the highest ratio of single
+turns. *–*: not run, or the side has no such recipe. †: the side did not finish in the time it was given, and had no more turns.
 `)
 }
 
-// behind lists where coordkit failed, and where it is not ahead.
-func (r *Run) behind(b *bytes.Buffer) {
-	if err := r.Failures(); err != nil {
-		fmt.Fprintf(b, "\nWhere coordkit failed:\n\n- %s\n", strings.ReplaceAll(err.Error(), "\n", "\n- "))
-	}
-	var behind, even []string
-	for _, g := range r.groups() {
-		for _, c := range g {
-			for _, e := range c.Entries {
-				text := fmt.Sprintf("%s: %s, %s (%s×)", g.title(), c.Case, e.Side, figure(e.Ratio))
-				low, high := c.Span(e)
-				switch {
-				case e.Side == contest.Ours || e.Ratio == 0:
-				case low <= 1 && high >= 1:
-					even = append(even, text)
-				case e.Ratio < 1:
-					behind = append(behind, text)
-				}
-			}
-		}
-	}
-	for _, l := range []struct {
-		title string
-		items []string
-	}{{"coordkit is behind", behind}, {"it is a tie, as the turns of both overlap", even}} {
-		fmt.Fprintf(b, "\nWhere %s: ", l.title)
-		if len(l.items) == 0 {
-			fmt.Fprintln(b, "nowhere in this run.")
-			continue
-		}
-		fmt.Fprintf(b, "\n\n- %s\n", strings.Join(l.items, "\n- "))
-	}
-}
-
-// group is the contests on one store.
+// group is the contests on one store with one number of members, over one network.
 type group []*Contest
 
-// groups returns the contests by store and number of members, in their order.
+// groups returns those of the run, in the order of its contests.
 func (r *Run) groups() []group {
 	var all []group
 	for i := range r.Contests {
 		c := &r.Contests[i]
-		at := slices.IndexFunc(all, func(g group) bool { return g[0].Store == c.Store && g[0].Members == c.Members })
+		at := slices.IndexFunc(all, func(g group) bool { return g[0].title() == c.title() })
 		if at < 0 {
 			all, at = append(all, nil), len(all)
 		}
@@ -110,55 +83,16 @@ var storeNames = map[string]string{"etcd": "etcd", "zk": "ZooKeeper", "consul": 
 // StoreName is how a store is called where people read.
 func StoreName(store string) string { return storeNames[store] }
 
-func (g group) title() string {
-	name := StoreName(g[0].Store)
-	if g[0].Members == 1 {
-		return name + ", one server"
+// where is the store and its number of members, as in "etcd, one server".
+func (c *Contest) where() string {
+	if c.Members == 1 {
+		return StoreName(c.Store) + ", one server"
 	}
-	return fmt.Sprintf("%s, %d members", name, g[0].Members)
+	return fmt.Sprintf("%s, %d members", StoreName(c.Store), c.Members)
 }
 
-// sides returns the names of all sides: coordkit and the floor, and then the
-// others as they come.
-func (g group) sides() []string {
-	var all []string
-	for _, c := range g {
-		for _, e := range c.Entries {
-			if !slices.Contains(all, e.Side) {
-				all = append(all, e.Side)
-			}
-		}
-	}
-	rank := func(name string) int { return slices.Index([]string{contest.Floor, contest.Ours}, name) }
-	slices.SortStableFunc(all, func(a, b string) int { return rank(b) - rank(a) })
-	return all
-}
-
-// summary is a table of all cases and sides.
-func (g group) summary(b *bytes.Buffer) {
-	sides := g.sides()
-	fmt.Fprintf(b, "| | %s |\n|---|%s\n", strings.Join(sides, " | "), strings.Repeat("--:|", len(sides)))
-	for _, c := range g {
-		fmt.Fprintf(b, "| %s, %s |", c.Case, c.Unit)
-		for i, side := range sides {
-			e, ok := c.Entry(side)
-			switch {
-			case !ok && slices.Contains(c.Absent, side):
-				b.WriteString(" none |")
-			case !ok:
-				b.WriteString(" not run |")
-			case e.Error != "":
-				b.WriteString(" failed |")
-			case i == 0 || e.Ratio == 0:
-				fmt.Fprintf(b, " %s%s |", figure(e.Median), mark(e))
-			default:
-				fmt.Fprintf(b, " %s (%s×)%s |", figure(e.Median), figure(e.Ratio), mark(e))
-			}
-		}
-		b.WriteByte('\n')
-	}
-	fmt.Fprintln(b, "\n*none*: there is no such recipe. †: it did not finish in the time it was given, and its figure is of fewer turns.")
-}
+// title is the heading of the contests of a network.
+func (c *Contest) title() string { return c.where() + ", " + c.Network.Name() }
 
 func mark(e Entry) string {
 	if e.Partial {

@@ -22,7 +22,6 @@ type Run struct {
 	Machine  Machine           `json:"machine"`
 	Versions map[string]string `json:"versions"`
 	Short    bool              `json:"short"`
-	Network  Network           `json:"network,omitzero"`
 	Contests []Contest         `json:"contests"`
 	// Unfinished: it was interrupted, or goes on.
 	Unfinished bool `json:"unfinished,omitempty"`
@@ -30,10 +29,11 @@ type Run struct {
 	Left []string `json:"left,omitempty"`
 }
 
-// Contest is one case on one store.
+// Contest is one case on one store over one network.
 type Contest struct {
 	Store   string  `json:"store"`
 	Members int     `json:"members"`
+	Network Network `json:"network"`
 	Case    string  `json:"case"`
 	About   string  `json:"about"`
 	Unit    string  `json:"unit"`
@@ -81,11 +81,10 @@ func (e Entry) Failed() bool { return e.Error != "" || e.Partial }
 // Failures is an error that tells where coordkit failed; nil if it did not.
 func (r *Run) Failures() error {
 	var all []error
-	for _, g := range r.groups() {
-		for _, c := range g {
-			if e, ok := c.Entry(contest.Ours); ok && e.Failed() {
-				all = append(all, fmt.Errorf("%s: %s: coordkit failed: %s", g.title(), c.Case, cmp.Or(e.Error, "it did not end in time")))
-			}
+	for i := range r.Contests {
+		c := &r.Contests[i]
+		if e, ok := c.Entry(contest.Ours); ok && e.Failed() {
+			all = append(all, fmt.Errorf("%s: %s: coordkit failed: %s", c.title(), c.Case, cmp.Or(e.Error, "it did not end in time")))
 		}
 	}
 	return errors.Join(all...)

@@ -78,10 +78,8 @@ func sample() *report.Run {
 func TestMarkdown(t *testing.T) {
 	text := string(sample().Markdown())
 	for _, want := range []string{
-		"etcd, one server\n", "etcd, 3 members\n",
-		"| uncontended, locks/s | 100 | 200 (0.50×) † | failed |",
-		"- etcd, one server: uncontended, Mutex (0.50×)",
-		"it is a tie, as the turns of both overlap: nowhere in this run",
+		"## etcd, one server\n", "## etcd, 3 members\n",
+		"## etcd, one server, loopback\n", "## etcd, 3 members, loopback\n",
 		"| coordkit | 100 | 100–100 | 1.00 | – | 1.00 ms | – |",
 		"| – | – | 1.50 |", "| 2.00 | 2.00 | – |",
 		"- Mutex: it took too long.", "- broken failed: no answer.", "- no such recipe: RWMutex.",
@@ -96,46 +94,6 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// The head of a page names the network.
-func TestNetwork(t *testing.T) {
-	for want, n := range map[string]report.Network{
-		"Network: loopback; no TLS.\n": {},
-		"Network: proxies add a round trip of 1 ms between all clients and the servers (an echo took 1.14 ms at p50, 1.28 ms at p99); no TLS.\n": {RTT: 1, Echo: &report.Quantiles{P50: 1140, P99: 1280}},
-		"Network: proxies add a round trip of 0.5 ms between all clients and the servers; all clients use TLS, so requests are not counted.\n":   {RTT: 0.5, TLS: true},
-	} {
-		if text := string((&report.Run{Network: n}).Markdown()); !strings.Contains(text, want) {
-			t.Errorf("%q is missing in\n%s", want, text)
-		}
-	}
-}
-
-// Two sides whose turns overlap are tied.
-func TestTie(t *testing.T) {
-	c := report.Contest{Store: "etcd", Members: 1, Case: "uncontended", Entries: []report.Entry{
-		report.Summarize(work.Uncontended(), contest.Ours, turns(95, 100, 105)),
-		report.Summarize(work.Uncontended(), "near", turns(101, 102, 107)),
-		report.Summarize(work.Uncontended(), "ahead", turns(106, 107, 108)),
-		report.Summarize(work.Uncontended(), "behind", turns(90, 91, 92)),
-	}}
-	c.Compare()
-	text := string((&report.Run{Contests: []report.Contest{c}}).Markdown())
-	want := `
-Where coordkit is behind: 
-
-- etcd, one server: uncontended, ahead (0.93×)
-
-Where it is a tie, as the turns of both overlap: 
-
-- etcd, one server: uncontended, near (0.98×)
-`
-	if !strings.Contains(text, want) {
-		t.Error(text)
-	}
-	if low, high := c.Span(c.Entries[1]); low != 95./107 || high != 105./101 {
-		t.Errorf("the ratios are from %v to %v", low, high)
-	}
-}
-
 // What coordkit failed at is told first, and is an error of the run.
 func TestFailures(t *testing.T) {
 	r := sample()
@@ -144,11 +102,11 @@ func TestFailures(t *testing.T) {
 	}
 	r.Contests[0].Entries = []report.Entry{{Side: contest.Ours, Error: "two held it"}, {Side: "Mutex", Median: 1}}
 	r.Contests[1].Entries = []report.Entry{{Side: contest.Ours, Median: 1, Partial: true}, {Side: "Mutex", Error: "no answer"}}
-	want := "etcd, one server: uncontended: coordkit failed: two held it\netcd, 3 members: uncontended: coordkit failed: it did not end in time"
+	want := "etcd, one server, loopback: uncontended: coordkit failed: two held it\netcd, 3 members, loopback: uncontended: coordkit failed: it did not end in time"
 	if err := r.Failures(); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if text := string(r.Markdown()); !strings.Contains(text, "Where coordkit failed:\n\n- etcd, one server: uncontended: coordkit failed: two held it\n- etcd, 3") {
+	if text := string(r.Markdown()); !strings.Contains(text, "Where coordkit failed:\n\n- etcd, one server, loopback: uncontended: coordkit failed: two held it\n- etcd, 3") {
 		t.Error(text)
 	}
 }
@@ -173,11 +131,11 @@ func TestWritable(t *testing.T) {
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "results")
 	r := sample()
-	r.Network = report.Network{RTT: 1, TLS: true}
+	r.Contests[0].Network = report.Network{RTT: 1, TLS: true}
 	if err := r.Write(dir, []byte("## Targets\n")); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"README.md": "](etcd-3.svg)", "etcd.svg": "etcd, one server, round trip 1 ms, TLS", "etcd-3.svg": "uncontended", "results.json": `"coordkit_ratio"`} {
+	for name, want := range map[string]string{"README.md": "](etcd-3-loopback.svg)", "etcd-1ms+tls.svg": "etcd, one server, 1ms+tls", "etcd-3-loopback.svg": "uncontended", "results.json": `"coordkit_ratio"`} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %d bytes without %q, %v", name, len(text), want, err)

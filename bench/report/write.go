@@ -30,7 +30,8 @@ func Writable(dir string) error {
 
 // Write writes the run into a directory: README.md with the verdicts on the
 // targets, which are Markdown, at its end, results.json, and a plot for each
-// store. What was there is replaced, and what belongs to other stores is left.
+// store, number of members and network. What was there is replaced, and what belongs
+// to others is left.
 func (r *Run) Write(dir string, verdicts []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -39,11 +40,12 @@ func (r *Run) Write(dir string, verdicts []byte) error {
 	text = append(text, verdicts...)
 	for _, g := range r.groups() {
 		name := g.file()
-		if err := os.WriteFile(filepath.Join(dir, name), g.plot(r.Network), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), g.plot(), 0o644); err != nil {
 			return err
 		}
-		heading := "## " + g.title() + "\n"
-		text = []byte(strings.Replace(string(text), heading, fmt.Sprintf("%s\n![%s](%s)\n", heading, g.title(), name), 1))
+		title := g[0].title()
+		heading := "## " + title + "\n"
+		text = []byte(strings.Replace(string(text), heading, fmt.Sprintf("%s\n![%s](%s)\n", heading, title, name), 1))
 	}
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), text, 0o644); err != nil {
 		return err
@@ -55,15 +57,17 @@ func (r *Run) Write(dir string, verdicts []byte) error {
 	return os.WriteFile(filepath.Join(dir, "results.json"), append(data, '\n'), 0o644)
 }
 
+// file is the name of the plot, as in "etcd-1ms.svg" or "etcd-3-1ms.svg".
 func (g group) file() string {
-	if g[0].Members == 1 {
-		return g[0].Store + ".svg"
+	c := g[0]
+	if c.Members == 1 {
+		return fmt.Sprintf("%s-%s.svg", c.Store, c.Network.Name())
 	}
-	return fmt.Sprintf("%s-%d.svg", g[0].Store, g[0].Members)
+	return fmt.Sprintf("%s-%d-%s.svg", c.Store, c.Members, c.Network.Name())
 }
 
 // plot shows the cases that have rates.
-func (g group) plot(n Network) []byte {
+func (g group) plot() []byte {
 	var groups []chart.Group
 	for _, c := range g {
 		if c.Less {
@@ -79,5 +83,5 @@ func (g group) plot(n Network) []byte {
 		}
 		groups = append(groups, bars)
 	}
-	return chart.Bars(g.title()+n.suffix(), "per second", groups)
+	return chart.Bars(g[0].title(), "per second", groups)
 }

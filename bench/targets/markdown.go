@@ -19,7 +19,7 @@ func Markdown(all []Verdict) []byte {
 	}
 	fmt.Fprintf(&b, "%d met, %d tied, %d not met, %d not measured in this run. In a tie the target is within the noise of the turns.\n\n",
 		count[Met], count[Tie], count[NotMet], count[Unmeasured])
-	head := "| store | members | case | coordkit's | target | measured | |\n|---|--:|---|---|--:|--:|---|\n"
+	head := "| store | members | network | case | coordkit's | target | measured | |\n|---|--:|---|---|---|--:|--:|---|\n"
 	for _, v := range all {
 		if !v.Ran {
 			continue
@@ -40,7 +40,7 @@ func Markdown(all []Verdict) []byte {
 		if v.State == NotMet {
 			state = "**" + state + "**"
 		}
-		fmt.Fprintf(&b, "%s| %s | %d | %s | %s | %s | %s | %s |\n", head, v.Store, v.Members, v.Case, v.What, v.Bounds(), measured, state)
+		fmt.Fprintf(&b, "%s| %s | %d | %s | %s | %s | %s | %s | %s |\n", head, v.Store, v.Members, v.Network, v.Case, v.What, v.Bounds(), measured, state)
 		head = ""
 	}
 	return b.Bytes()

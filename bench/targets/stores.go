@@ -8,7 +8,7 @@ import (
 	"github.com/coordkit/coordkit/bench/servers"
 )
 
-// Of returns the targets of a run over the given network. Order holds over every
+// Of returns the targets over the given network. Order holds over every
 // network. Speed has targets on the loopback and at a round trip of 1 ms, both
 // without TLS.
 func Of(n report.Network) []Target {

@@ -44,6 +44,7 @@ const (
 // Verdict is a target, judged.
 type Verdict struct {
 	Target
+	Network  string // over which it is judged; empty: over none
 	State    State
 	Measured float64
 	// Low and High are the least and the most that it was in single turns.
@@ -52,20 +53,22 @@ type Verdict struct {
 	Failed    bool // coordkit did not do the work, or did not end in time: nothing that was measured counts
 }
 
-// Judge judges the targets of stores by a run.
+// Judge judges the targets of stores by a run, over each of its networks.
 func Judge(run *report.Run) []Verdict {
 	var all []Verdict
-	for _, t := range Of(run.Network) {
-		all = append(all, t.judge(run))
+	for _, n := range run.Networks() {
+		for _, t := range Of(n) {
+			all = append(all, t.judge(run, n.Name()))
+		}
 	}
 	return all
 }
 
-func (t Target) judge(run *report.Run) Verdict {
-	v := Verdict{Target: t, State: Unmeasured}
+func (t Target) judge(run *report.Run, network string) Verdict {
+	v := Verdict{Target: t, Network: network, State: Unmeasured}
 	for i := range run.Contests {
 		c := &run.Contests[i]
-		if c.Store != t.Store || c.Members != t.Members || c.Case != t.Case {
+		if c.Network.Name() != network || c.Store != t.Store || c.Members != t.Members || c.Case != t.Case {
 			continue
 		}
 		there := t.side == "" || slices.ContainsFunc(c.Entries, func(e report.Entry) bool { return e.Side == t.side })

@@ -13,14 +13,14 @@ import (
 )
 
 func Example() {
-	run := &report.Run{Network: report.Network{RTT: 1}, Contests: []report.Contest{{Store: servers.Etcd, Members: 1, Case: "keys-64",
+	run := &report.Run{Contests: []report.Contest{{Store: servers.Etcd, Members: 1, Network: report.Network{RTT: 1}, Case: "keys-64",
 		Entries: []report.Entry{{Side: contest.Ours, Median: 900}, {Side: contest.Floor, Median: 1000, Ratio: 0.9}}}}}
 	for _, v := range targets.Judge(run) {
 		if v.State != targets.Unmeasured {
-			fmt.Println(v.Store, v.Case, v.What, v.Bounds(), v.Measured, v.State)
+			fmt.Println(v.Store, v.Network, v.Case, v.What, v.Bounds(), v.Measured, v.State)
 		}
 	}
-	// Output: etcd keys-64 times floor ≥ 1.1 0.9 not met
+	// Output: etcd 1ms keys-64 times floor ≥ 1.1 0.9 not met
 }
 
 // Each target is of a case and a side that there is.
@@ -55,7 +55,7 @@ func TestJudge(t *testing.T) {
 		Fairness: &report.Fairness{Checked: 10}, Cost: &contest.Cost{Requests: 2.04}}
 	// at is a contest in which coordkit is so many times as fast as the floor.
 	at := func(name string, times float64) report.Contest {
-		c := report.Contest{Store: servers.Etcd, Members: 1, Case: name,
+		c := report.Contest{Store: servers.Etcd, Members: 1, Network: report.Network{RTT: 1}, Case: name,
 			Entries: []report.Entry{ours, {Side: contest.Floor, Median: 200 / times, Low: 195 / times, High: 205 / times}}}
 		c.Compare()
 		return c
@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 	broken, late := at("contention-8", 2), at("contention-32", 2)
 	broken.Entries[0] = report.Entry{Side: contest.Ours, Error: "broken"}
 	late.Entries[0].Partial = true
-	run := &report.Run{Network: report.Network{RTT: 1}, Contests: []report.Contest{
+	run := &report.Run{Contests: []report.Contest{
 		at("uncontended", 1.2), at("contention-2", 1.75), at("keys-64", 1.05), at("drain-20", 1.5), broken, late,
 	}}
 	want := map[string]targets.State{
@@ -91,6 +91,26 @@ func TestJudge(t *testing.T) {
 	}
 	for what := range want {
 		t.Errorf("%s was not judged", what)
+	}
+}
+
+// Each network has its own verdicts, by the targets that are made for it.
+func TestJudgeNetworks(t *testing.T) {
+	run := &report.Run{}
+	for _, n := range []report.Network{{RTT: 1}, {RTT: 1, TLS: true}, {}} {
+		c := report.Contest{Store: servers.Consul, Members: 1, Network: n, Case: "uncontended",
+			Entries: []report.Entry{{Side: contest.Ours, Median: 95}, {Side: contest.Floor, Median: 100}}}
+		c.Compare()
+		run.Contests = append(run.Contests, c)
+	}
+	var got []string
+	for _, v := range targets.Judge(run) {
+		if v.Ran && strings.HasPrefix(v.What, "times") {
+			got = append(got, fmt.Sprint(v.Network, " ", v.Bounds(), " ", v.State))
+		}
+	}
+	if want := "1ms ≥ 0.97 not met, loopback ≥ 0.93 met"; strings.Join(got, ", ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
 	}
 }
 
@@ -135,12 +155,12 @@ func TestMarkdown(t *testing.T) {
 	all := targets.Judge(run)
 	text := string(targets.Markdown(all))
 	_, table, _ := strings.Cut(text, "---|\n")
-	want := `| zk | 1 | contention-2 | violations of order | ≤ 0 | – | not measured |
-| zk | 1 | drain-1 | violations of order | ≤ 0 | – | not measured |
-| consul | 3 | contention-8 | violations of order | ≤ 0 | – | not measured |
-| consul | 3 | contention-8 | sessions starved | ≤ 0 | 2.00 | **not met** |
-| zk | 1 | contention-2 | times zk.Lock | ≥ 1 | 1.00 (0.82–1.22) | tie |
-| zk | 1 | drain-1 | times zk.Lock | ≥ 1.1 | 1.0995 | **not met** |
+	want := `| zk | 1 | loopback | contention-2 | violations of order | ≤ 0 | – | not measured |
+| zk | 1 | loopback | drain-1 | violations of order | ≤ 0 | – | not measured |
+| consul | 3 | loopback | contention-8 | violations of order | ≤ 0 | – | not measured |
+| consul | 3 | loopback | contention-8 | sessions starved | ≤ 0 | 2.00 | **not met** |
+| zk | 1 | loopback | contention-2 | times zk.Lock | ≥ 1 | 1.00 (0.82–1.22) | tie |
+| zk | 1 | loopback | drain-1 | times zk.Lock | ≥ 1.1 | 1.0995 | **not met** |
 `
 	if table != want || !strings.Contains(text, fmt.Sprintf("0 met, 1 tied, 2 not met, %d not measured", len(all)-3)) {
 		t.Errorf("%d targets:\n%s", len(all), text)
