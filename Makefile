@@ -18,6 +18,9 @@ TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
 MICRO   := bench/results/micro.txt
 
+# What `make bench` runs on each store; BENCH='-pairs 3' runs all cases over the loopback.
+BENCH   ?= -cases main -networks 1ms,1ms+tls,loopback -pairs 3
+
 # How many trials there are, and optionally which: SEED repeats the choices of a run, and
 # FAULTS is a regular expression that "store: fault" has to match.
 TRIALS  ?= 10000
@@ -90,14 +93,14 @@ trials: servers
 	@! test -e $(FAILED) || { echo; echo "what failed, from $(OUTPUT):"; \
 		grep -E '$(FAILURES)' $(OUTPUT) | cut -c1-400 | head -100; exit 1; }
 
-## bench: coordkit beside the locks of the stores' own clients, on one server and
-## on three; writes bench/results, and takes two to three hours, most of it on Consul
+## bench: coordkit beside the locks of the stores' own clients, on one server and on three,
+## each over three networks; writes bench/results, and takes about an hour and 40 minutes
 bench: servers
 	@for s in etcd zk consul; do (cd bench && \
-		$(GO) run . -stores $$s -pairs 3 -out results/$$s && \
-		$(GO) run . -stores $$s -members 3 -pairs 3 -out results/$$s-3) || exit 1; done
+		$(GO) run . -stores $$s $(BENCH) -out results/$$s && \
+		$(GO) run . -stores $$s -members 3 $(BENCH) -out results/$$s-3) || exit 1; done
 
-## bench-short: the same with few and short turns, on one server; within 5 minutes
+## bench-short: the same with few and short turns, on one server over the loopback; within 5 minutes
 bench-short: servers
 	cd bench && $(GO) run . -short -pairs 2 -out results/short
 

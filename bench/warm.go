@@ -14,7 +14,7 @@ import (
 // Java machines are slow at first, and three of them that share two processors are for
 // minutes: locks then take four times as long as later.
 const (
-	longestWarmUp = 3 * time.Minute
+	longestWarmUp = 90 * time.Second
 	warmRounds    = 3    // without gain, after which the servers are warm
 	warmGain      = 1.05 // is more than chance
 )
@@ -31,7 +31,7 @@ func (v *venue) warmUp(ctx context.Context) {
 		_, _ = work.Keys(32).Run(ctx, v.turn(v.floor(), "warm-up", length))
 		return
 	}
-	length.Measured = 2 * time.Second
+	length.Measured = time.Second
 	var rates []float64
 	for began := time.Now(); ctx.Err() == nil && !settled(rates) && time.Since(began) < longestWarmUp; {
 		rate := 0.0
@@ -45,7 +45,7 @@ func (v *venue) warmUp(ctx context.Context) {
 			rate += one.Rate()
 		}
 		rates = append(rates, rate)
-		fmt.Fprintf(os.Stderr, "%s %d warm-up %d: %.0f\n", v.Name, v.members, len(rates), rate)
+		fmt.Fprintf(os.Stderr, "%s %d %s warm-up %d: %.0f\n", v.Name, v.members, v.network.Name(), len(rates), rate)
 	}
 }
 

@@ -83,7 +83,7 @@ func (w *workers) run(ctx context.Context, d contest.Dial, c contest.ForeignCase
 // exercise has a worker that has just been started work for some seconds, as long as
 // the servers: a Java machine takes thousands of locks to become fast.
 func (w *workers) exercise(ctx context.Context, p *foreign.Peer, d contest.Dial, c contest.ForeignCase) error {
-	_, err := p.Run(ctx, foreign.Case{Name: foreign.Keys, Session: d.TTL, Clients: 1, Keys: 32, Seconds: 8 * c.Warm})
+	_, err := p.Run(ctx, foreign.Case{Name: foreign.Keys, Session: d.TTL, Clients: 1, Keys: 32, Seconds: 12 * c.Warm})
 	return err
 }
 

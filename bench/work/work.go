@@ -41,8 +41,8 @@ type Length struct {
 
 // Full and Short are the lengths of a whole run and of a short one.
 var (
-	Full = Length{Warm: 500 * time.Millisecond, Measured: 2 * time.Second, Most: 75 * time.Second,
-		Linger: 8 * time.Second, Waiters: 1000, Worn: 50_000, Changes: 100}
+	Full = Length{Warm: 300 * time.Millisecond, Measured: time.Second, Most: 20 * time.Second,
+		Linger: 4 * time.Second, Waiters: 1000, Worn: 50_000, Changes: 100}
 	Short = Length{Warm: 100 * time.Millisecond, Measured: 400 * time.Millisecond, Most: 4 * time.Second,
 		Linger: time.Second, Waiters: 200, Worn: 2000, Changes: 20}
 )
@@ -81,7 +81,7 @@ type Case struct {
 	// Once: one turn has enough samples of its own.
 	Once bool
 	// Near: sides are so near to each other, or their turns so far apart, that it
-	// takes three times as many turns to tell which is ahead.
+	// takes twice as many turns to tell which is ahead.
 	Near bool
 	// Cold: it need not be rehearsed.
 	Cold bool
