@@ -34,6 +34,12 @@ func NoHistory(ctx context.Context, namespace string) error {
 	return harness.NoHistory(ctx, namespace)
 }
 
+// NoForeign is the PlantForeign of a store that can hold nothing but nodes in a
+// directory, as a database whose constraints refuse any other row.
+func NoForeign(ctx context.Context, namespace, dir string) error {
+	return harness.NoForeign(ctx, namespace, dir)
+}
+
 // Need is a set of what a case asks of the harness.
 type Need uint
 

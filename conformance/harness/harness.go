@@ -58,10 +58,11 @@ type Harness struct {
 	// overtake it and its sender sees nothing but silence or a reset: the
 	// packet that took the long way. A link of one TCP connection cannot do
 	// it. One of two proxies can, by freezing the one that the driver talks
-	// to: after an attempt without an answer it turns to the other. So can an
-	// interceptor in the store's client, where the driver cannot tell a request
-	// that the interceptor keeps from one that is on its way. It keeps a copy, as
-	// what is on its way has been encoded.
+	// to: after an attempt without an answer it turns to the other. A netfault.Gate
+	// in the driver's dialer can, if the driver sends later requests on another
+	// connection. So can an interceptor in the store's client, where the driver
+	// cannot tell a request that the interceptor keeps from one that is on its way.
+	// It keeps a copy, as what is on its way has been encoded.
 	Hold func(l Link) (release func())
 
 	// Expire ends the session in the store at once, as the store itself would
@@ -79,7 +80,8 @@ type Harness struct {
 	RemoveDir func(ctx context.Context, namespace, dir string) error
 
 	// PlantForeign puts keys into the directory that are not of the driver's
-	// making: plain ones, nested ones, ones that nearly look like nodes.
+	// making: plain ones, nested ones, ones that nearly look like nodes. For a store
+	// that refuses every such key it is NoForeign.
 	PlantForeign func(ctx context.Context, namespace, dir string) error
 
 	// NearWrap brings the store's counter that Seq is made from to a few
@@ -106,6 +108,10 @@ func WideCounter(context.Context, string, string) error { return nil }
 
 // NoHistory is the Compact of a store that knows the present only.
 func NoHistory(context.Context, string) error { return nil }
+
+// NoForeign is the PlantForeign of a store that can hold nothing but nodes in a
+// directory, as a database whose constraints refuse any other row.
+func NoForeign(context.Context, string, string) error { return nil }
 
 // Residue is what a store holds, counted in the store itself. A count that the
 // store cannot give is Unknown.

@@ -28,6 +28,10 @@
 //   - [Control.Delay]: a slow link. Is a lease counted from the time its
 //     keepalive was sent, not from the time the answer arrived?
 //
+// One question is not for a proxy, as it is about a single request: what does a request
+// do that lands after later ones were answered? A [Gate] in the client's dialer holds
+// it back.
+//
 // # No sleeping
 //
 // A verb is in force when it returns: every byte passed on afterwards is passed

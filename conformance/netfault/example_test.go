@@ -2,9 +2,12 @@ package netfault_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -117,6 +120,41 @@ func ExampleControl_DropNextReply() {
 	// Output:
 	// applied: create /lock/1; reply lost: true
 	// applied: create /lock/1; reply lost: false
+}
+
+// A request takes the long way: its caller gives up at its deadline, the next request
+// is answered, and then the first one lands. In a harness, Gate.Hold is what
+// Harness.Hold calls.
+func ExampleGate() {
+	store := newStore()
+	defer store.Close()
+	gate := netfault.NewGate(new(net.Dialer).DialContext, func(request []byte) bool {
+		return bytes.HasPrefix(request, []byte("create"))
+	})
+	send := func(limit time.Duration, request string) error { // as a driver that has a connection for each request
+		conn, err := gate.DialContext(context.Background(), "tcp", store.Addr().String())
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
+			return err
+		}
+		_, err = call(conn, request)
+		return err
+	}
+
+	release := gate.Hold()
+	fmt.Println("given up:", errors.Is(send(100*time.Millisecond, "create /lock/1"), os.ErrDeadlineExceeded))
+	fmt.Println("the next:", send(20*time.Second, "delete /lock/1"))
+	release()
+	fmt.Println("applied:", <-store.applied)
+	fmt.Println("applied:", <-store.applied)
+	// Output:
+	// given up: true
+	// the next: <nil>
+	// applied: delete /lock/1
+	// applied: create /lock/1
 }
 
 // One client's view of a cluster: one member is cut off, then all of them.

@@ -9,6 +9,7 @@
 package slatetest
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"strings"
@@ -88,7 +89,7 @@ type store struct {
 	server func(namespace string) *slated.Server
 	below  func(path string) []*slated.Server // those that may have keys there; path ends with a slash
 	has    func(namespace string) bool        // there is a server for it alone
-	dial   dialFunc
+	dial   netfault.DialFunc
 	proxy  func(target string) (*netfault.Proxy, error)
 }
 
@@ -101,7 +102,7 @@ func (s store) harness(ttl time.Duration) conformance.Harness {
 			return slate.New(s.server(namespace).Addr(), namespace, s.dial)
 		},
 		OpenLink:     s.openLink,
-		Hold:         func(l conformance.Link) func() { return l.(*link).gate.hold() },
+		Hold:         func(l conformance.Link) func() { return l.(*link).Hold() },
 		Expire:       s.expire,
 		RemoveNode:   s.removeNode,
 		RemoveDir:    s.removeDir,
@@ -117,10 +118,10 @@ func (s store) harness(ttl time.Duration) conformance.Harness {
 }
 
 // link is a proxy before the server, and in the driver's dialer a gate that can
-// keep a single request.
+// hold back a single request.
 type link struct {
 	*netfault.Proxy
-	gate *gate
+	*netfault.Gate
 }
 
 func (s store) openLink(_ context.Context, namespace string) (driver.Conn, conformance.Link, error) {
@@ -128,8 +129,10 @@ func (s store) openLink(_ context.Context, namespace string) (driver.Conn, confo
 	if err != nil {
 		return nil, nil, err
 	}
-	g := &gate{dialer: s.dial}
-	c, err := slate.New(p.Addr(), namespace, g.dial)
+	g := netfault.NewGate(s.dial, func(request []byte) bool {
+		return bytes.Contains(request, []byte(`"Op":"txn"`))
+	})
+	c, err := slate.New(p.Addr(), namespace, g.DialContext)
 	if err != nil {
 		_ = p.Close()
 		return nil, nil, err
