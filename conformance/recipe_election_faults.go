@@ -27,60 +27,33 @@ func electionFaultRules(open electionOf) []Rule {
 			ID:   "K11",
 			Text: "A lost reply, a late request or a campaign that is given up leaves no second candidate, and no old entry is taken for one's own.",
 			Cases: slices.Concat(
-				cs.cases("replies lost", NeedLink, contestLostReply),
-				cs.cases("replies lost while it waits", NeedLink, contestLostReplyWaiting),
-				cs.cases("a reply lost and then the session", NeedLink|NeedExpire, contestLostReplyAndSession),
-				cs.cases("given up while the request is held", NeedLink, contestLateRequest),
+				cs.losingReplies(),
 				cs.cases("given up in line", 0, contestGiveUp),
-				cs.cases("those ahead come and go", 0, contestChurn),
-				cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter),
-				cs.cases("given up, and back at once", NeedLink, contestBackAtOnce),
-				cs.acquiresAtEveryStep("a request lost", 0, whenRequestLost),
-				cs.acquiresAtEveryStep("a reply lost", 0, whenReplyLost),
-				cs.acquiresAtEveryStep("refused", 0, whenRefused),
+				cs.churning(),
 			),
 		},
 		{
 			ID:   "K12",
 			Text: "Resign is idempotent and retryable, and never ends a later leadership.",
 			Cases: slices.Concat(
-				cs.cases("again and again", 0, contestReleaseAgain),
-				cs.cases("given up while the link is frozen", NeedLink, contestReleaseLate),
-				cs.cases("under a ctx that has ended", 0, contestReleaseDead),
-				cs.cases("under its own context", NeedLink, contestReleaseOwn),
-				cs.cases("again while the first is on its way", NeedLink, contestReleaseTwice),
-				cs.cases("an operator's removal is being looked into", NeedRemoveNode, contestReleaseWhileAsked),
-				cs.releasesAtEveryStep("trouble", 0, trouble()...),
-				cs.releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
+				cs.releasing("again and again"),
 				[]Case{{Name: "nothing is proclaimed after it", Needs: NeedLink, Check: open.check(resignsForGood)}},
 			),
 		},
 		{
-			ID:   "K13",
-			Text: "Whoever's entry an operator removes is told, as leader and as candidate.",
-			Cases: slices.Concat(
-				cs.cases("a candidate, then the leader", NeedRemoveNode, contestRemoved),
-				cs.cases("the whole line", NeedRemoveDir, contestRemovedDir),
-				cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
-				cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
-				cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
-			),
+			ID:    "K13",
+			Text:  "Whoever's entry an operator removes is told, as leader and as candidate.",
+			Cases: cs.removing("a candidate, then the leader"),
 		},
 		{
-			ID:   "K14",
-			Text: "A candidate whose session is lost fails, and is never elected.",
-			Cases: slices.Concat(
-				cs.cases("ended by the store", NeedExpire, contestSessionLost),
-				cs.acquiresAtEveryStep("ended by the store", NeedExpire, whenEndedBefore, whenEndedAfter),
-			),
+			ID:    "K14",
+			Text:  "A candidate whose session is lost fails, and is never elected.",
+			Cases: cs.losingSession(),
 		},
 		{
-			ID:   "K15",
-			Text: "Who is suspended, or loses the connection, keeps the office or the place in line and is woken.",
-			Cases: slices.Concat(
-				cs.cases("suspended when it is its turn", NeedLink, contestSuspended),
-				cs.cases("all reconnect together", NeedLink, contestReconnect),
-			),
+			ID:    "K15",
+			Text:  "Who is suspended, or loses the connection, keeps the office or the place in line and is woken.",
+			Cases: cs.reconnecting(),
 		},
 		{
 			ID:    "K16",
@@ -88,12 +61,9 @@ func electionFaultRules(open electionOf) []Rule {
 			Cases: slices.Concat(cs.frozen(contestCtx), open.frozen("a leader", leaderCtx)),
 		},
 		{
-			ID:   "K17",
-			Text: "Closing a client ends its leaderships and candidacies and leaves nothing.",
-			Cases: slices.Concat(
-				cs.cases("while leading and standing", 0, contestClose),
-				cs.cases("at any time", NeedLink, contestCloseAnytime),
-			),
+			ID:    "K17",
+			Text:  "Closing a client ends its leaderships and candidacies and leaves nothing.",
+			Cases: cs.closing("while leading and standing"),
 		},
 	}
 }
@@ -103,29 +73,13 @@ func electionLineRules(open electionOf) []Rule {
 	cs := open.contests()
 	return []Rule{
 		{
-			ID:   "K19",
-			Text: "Do resigns whichever way its function ends, and tells of a loss.",
-			Cases: slices.Concat(
-				cs.cases("an error and a panic", 0, contestDo),
-				cs.cases("the end of its goroutine", 0, contestDoGoexit),
-				cs.cases("a loss", NeedExpire, contestDoLost),
-			),
+			ID:    "K19",
+			Text:  "Do resigns whichever way its function ends, and tells of a loss.",
+			Cases: cs.doing(),
 		},
-		{
-			ID:    "K20",
-			Text:  "Foreign keys in a line are in nobody's way.",
-			Cases: cs.cases("before and behind", NeedPlantForeign, contestForeign),
-		},
-		{
-			ID:    "K21",
-			Text:  "The order of a line survives the wrap of the store's counter.",
-			Cases: cs.cases("across the wrap", NeedNearWrap, contestWrap),
-		},
-		{
-			ID:    "K22",
-			Text:  "After its clients are closed nothing is left in the store or the process.",
-			Cases: cs.cases("after much ado", NeedResidue, contestResidue),
-		},
+		cs.foreignRule("K20"),
+		cs.wrapRule("K21"),
+		cs.residueRule("K22"),
 		{
 			ID:   "K23",
 			Text: "A client that the store does not serve tries again at a pace.",
@@ -134,9 +88,7 @@ func electionLineRules(open electionOf) []Rule {
 					{Name: "Run", Check: open.check(runPauses)},
 					{Name: "Run, after it has led for long", Check: open.check(runPausesAnew)},
 				},
-				cs.cases("out of reach", 0, contestPace),
-				cs.cases("out of reach once more", 0, contestPaceAnew),
-				cs.cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
+				cs.pacing(),
 			),
 		},
 	}

@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -38,13 +37,9 @@ func semaphoreChangeRules(open semaphoreOf) []Rule {
 			},
 		},
 		{
-			ID:   "P28",
-			Text: "A client that the store does not serve tries again at a pace.",
-			Cases: slices.Concat(
-				open.contests().cases("out of reach", 0, contestPace),
-				open.contests().cases("out of reach once more", 0, contestPaceAnew),
-				open.contests().cases("removed again and again", NeedRemoveDir, contestPaceRemoved),
-			),
+			ID:    "P28",
+			Text:  "A client that the store does not serve tries again at a pace.",
+			Cases: open.contests().pacing(),
 		},
 	}
 }
