@@ -15,53 +15,22 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/driver/lease"
 	"github.com/coordkit/coordkit/coord/driver/sessions"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
-// everyCall is each method that talks to the store, for a session and a node of
-// it.
-var everyCall = map[string]func(ctx context.Context, c driver.Conn, s driver.Session, n driver.Node) error{
-	"OpenSession": func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
-		_, err := c.OpenSession(ctx, time.Minute)
-		return err
-	},
-	"Conn.List": func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
-		_, err := c.List(ctx, "d")
-		return err
-	},
-	"Watch": func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
+// everyCall returns each method that talks to the store.
+func everyCall() map[string]drivertest.Call {
+	calls := drivertest.Calls()
+	calls["Watch"] = func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
 		for _, err := range c.(driver.Watcher).Watch(ctx, "d") {
 			if err != nil {
 				return err
 			}
 		}
 		return nil
-	},
-	"Create": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		_, err := s.Create(ctx, "d", "1", nil)
-		return err
-	},
-	"CreateList": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		_, _, err := s.(driver.CreateLister).CreateList(ctx, "d", "2", nil)
-		return err
-	},
-	"Abandon": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		return s.Abandon(ctx, "d", "1")
-	},
-	"List": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		_, err := s.List(ctx, "d")
-		return err
-	},
-	"WaitDelete": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
-		return s.WaitDelete(ctx, n)
-	},
-	"Update": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
-		_, err := s.Update(ctx, n, nil)
-		return err
-	},
-	"Delete": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
-		return s.Delete(ctx, n)
-	},
+	}
+	return calls
 }
 
 // tokenFor makes a token with rules of Consul's policy language.
@@ -111,7 +80,7 @@ func TestTokens(t *testing.T) {
 			},
 			Revoke: func(context.Context) error { return nil },
 		}))
-		for name, do := range everyCall {
+		for name, do := range everyCall() {
 			err := do(within(t), d, denied, n)
 			if name == "OpenSession" && err == nil {
 				continue // that one may be right

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 )
 
 // abort makes a call whose transaction is held back, and whose caller then goes
@@ -264,34 +264,8 @@ func TestSessionsEndEndsItsCalls(t *testing.T) {
 	wantIs(t, receive(t, "the end of the call", done), driver.ErrClosed)
 }
 
-// Slots of one session are created and abandoned all at once: each Abandon
-// moves the fence under the others' feet.
 func TestConcurrentCreatesAndAbandons(t *testing.T) {
 	f := start(t)
-	s := f.open(time.Minute)
-	const slots, rounds = 8, 10
-	var wg sync.WaitGroup
-	for slot := range slots {
-		wg.Go(func() {
-			id := fmt.Sprint(slot)
-			for round := range rounds {
-				n, all, err := s.CreateList(within(t), "d", id, []byte(fmt.Sprint(round)))
-				if err != nil {
-					t.Errorf("create %s: %v", id, err)
-					return
-				}
-				if !slices.ContainsFunc(all, n.Same) || string(n.Data) != fmt.Sprint(round) {
-					t.Errorf("round %d of %s made %+v and listed %+v", round, id, n, all)
-				}
-				if round == rounds-1 {
-					return
-				}
-				if err := s.Abandon(within(t), "d", id); err != nil {
-					t.Errorf("abandon %s: %v", id, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	slots := drivertest.CreateAndAbandon(t, f.open(time.Minute), 1)
 	f.wantKeys("d", slots)
 }

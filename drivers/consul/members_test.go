@@ -65,7 +65,7 @@ func TestRefusedConnection(t *testing.T) {
 		_, err := s.List(within(t), "d")
 		return err != nil && strings.Contains(err.Error(), "connection refused")
 	})
-	for name, do := range everyCall {
+	for name, do := range everyCall() {
 		if name == "WaitDelete" || name == "Watch" {
 			continue // heal themselves
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -37,39 +37,11 @@ func targetOf(t *testing.T, consul *testserver.Consul) driver.Target {
 	}
 }
 
-func opener(t *testing.T) driver.Opener {
-	t.Helper()
-	o, err := driver.DefaultMux.Lookup("consul")
-	must(t, err)
-	return o
-}
+func opener(t *testing.T) driver.Opener { return drivertest.Opener(t, "consul") }
 
-// use opens a connection, does a little of everything with it and closes it.
 func use(t *testing.T, target driver.Target) {
 	t.Helper()
-	c, err := opener(t).Open(within(t), target)
-	must(t, err)
-	tryOut(t, c)
-	must(t, c.Close())
-	_, err = c.List(within(t), "d")
-	wantIs(t, err, driver.ErrClosed)
-}
-
-func tryOut(t *testing.T, c driver.Conn) {
-	t.Helper()
-	s, err := c.OpenSession(within(t), 10*time.Second)
-	must(t, err)
-	n, err := s.Create(within(t), "d", "0", nil)
-	must(t, err)
-	wait := waiting(within(t), s, n)
-	nodes, err := c.List(within(t), "d")
-	must(t, err)
-	if len(nodes) != 1 || !nodes[0].Same(n) {
-		t.Errorf("listed %+v; want %+v", nodes, n)
-	}
-	must(t, s.Delete(within(t), n))
-	must(t, receive(t, "the wait", wait))
-	must(t, s.Close(within(t)))
+	drivertest.Use(t, target, 10*time.Second)
 }
 
 func TestOpen(t *testing.T) {
@@ -78,10 +50,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestOpenOfAnAgentThatIsNotThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and says nothing
-	must(t, err)
-	defer l.Close()
-	nobody := driver.Target{Hosts: []string{l.Addr().String()}, Namespace: "ns", Logger: zap.NewNop()}
+	nobody := driver.Target{Hosts: []string{drivertest.Silent(t)}, Namespace: "ns", Logger: zap.NewNop()}
 	c, err := opener(t).Open(within(t), nobody) // does not wait for it
 	must(t, err)
 	ctx, cancel := context.WithTimeout(within(t), time.Second) // the request is on its way by then
@@ -154,7 +123,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("the key is %s", n.Key)
 	}
 	must(t, s.Close(within(t)))
-	tryOut(t, c)
+	drivertest.TryOut(t, c, 10*time.Second)
 	must(t, c.Close())
 	another, err := New(client, "/x/y/", nil)
 	must(t, err)
@@ -169,13 +138,7 @@ func TestNew(t *testing.T) {
 
 func TestCapsAgreeWithTheInterfaces(t *testing.T) {
 	f := start(t)
-	s := driver.Session(f.open(time.Minute))
-	_, lists := s.(driver.CreateLister)
-	_, waits := s.(driver.AnyWaiter)
-	_, watches := driver.As[driver.Watcher](f.conn)
-	if c := f.Caps(); c.Has(driver.CapWatch) != watches || c.Has(driver.CapCreateList) != lists || c.Has(driver.CapWaitAny) != waits || !c.Has(driver.CapShared|driver.CapDurable) {
-		t.Errorf("caps are %v", c)
-	}
+	drivertest.CapsAgree(t, f.conn, f.open(time.Minute), driver.CapShared|driver.CapDurable)
 }
 
 // Parameters of Consul Enterprise go with every request, and with every

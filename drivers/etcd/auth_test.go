@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
@@ -89,7 +90,7 @@ func TestPermissionDenied(t *testing.T) {
 	s, err := c.OpenSession(within(t), time.Minute)
 	must(t, err)
 	n := driver.Node{Dir: "d", Key: guest.Namespace + "/d/0000000000000001-0", Token: 1, Version: 1}
-	for name, do := range everyCall {
+	for name, do := range drivertest.Calls() {
 		if name == "OpenSession" {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 )
 
 // throughProxy connects to the shared server over a link that a test can break.
@@ -24,44 +25,6 @@ func throughProxy(t *testing.T) (*fixture, *netfault.Proxy) {
 	return startOn(t, etcd, target), proxy
 }
 
-// everyCall is each method that talks to the store, for a session and a node of
-// it.
-var everyCall = map[string]func(ctx context.Context, c driver.Conn, s driver.Session, n driver.Node) error{
-	"OpenSession": func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
-		_, err := c.OpenSession(ctx, time.Minute)
-		return err
-	},
-	"Conn.List": func(ctx context.Context, c driver.Conn, _ driver.Session, _ driver.Node) error {
-		_, err := c.List(ctx, "d")
-		return err
-	},
-	"Create": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		_, err := s.Create(ctx, "d", "1", nil)
-		return err
-	},
-	"CreateList": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		_, _, err := s.(driver.CreateLister).CreateList(ctx, "d", "2", nil)
-		return err
-	},
-	"Abandon": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		return s.Abandon(ctx, "d", "1")
-	},
-	"List": func(ctx context.Context, _ driver.Conn, s driver.Session, _ driver.Node) error {
-		_, err := s.List(ctx, "d")
-		return err
-	},
-	"WaitDelete": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
-		return s.WaitDelete(ctx, n)
-	},
-	"Update": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
-		_, err := s.Update(ctx, n, nil)
-		return err
-	},
-	"Delete": func(ctx context.Context, _ driver.Conn, s driver.Session, n driver.Node) error {
-		return s.Delete(ctx, n)
-	},
-}
-
 // B1, E1: the server is frozen and stays so until every call has returned.
 func TestFrozenServer(t *testing.T) {
 	member := single.Get(t).Member(0)
@@ -70,7 +33,7 @@ func TestFrozenServer(t *testing.T) {
 	n := f.create(s, "d", "0")
 	must(t, member.Freeze())
 	defer func() { must(t, member.Thaw()) }()
-	for name, do := range everyCall {
+	for name, do := range drivertest.Calls() {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
 			defer cancel()
@@ -115,7 +78,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	var wg sync.WaitGroup
 	for name, kind := range kinds {
 		wg.Go(func() {
-			err := everyCall[name](within(t), f.conn, s, n)
+			err := drivertest.Calls()[name](within(t), f.conn, s, n)
 			if !errors.Is(err, kind) || !strings.Contains(err.Error(), "no answer within") || strings.Contains(err.Error(), "rpc error") {
 				t.Errorf("%s: the error is %v; want one that is %q", name, err, kind)
 			}
@@ -143,7 +106,7 @@ func TestRefusedConnection(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "connection refused")
 	})
 	var wg sync.WaitGroup
-	for name, do := range everyCall {
+	for name, do := range drivertest.Calls() {
 		if name == "WaitDelete" {
 			continue // heals itself
 		}
@@ -176,7 +139,7 @@ func TestEndedContextSendsNothing(t *testing.T) {
 	n := f.create(s, "d", "0")
 	ctx, cancel := context.WithCancel(within(t))
 	cancel()
-	for name, do := range everyCall {
+	for name, do := range drivertest.Calls() {
 		wantSent(t, name, f.tap.during(func() {
 			wantIs(t, do(ctx, f.conn, s, n), context.Canceled)
 		}), sent{})

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,36 +11,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 )
 
-func opener(t *testing.T) driver.Opener {
-	t.Helper()
-	o, err := driver.DefaultMux.Lookup("etcd")
-	must(t, err)
-	return o
-}
+func opener(t *testing.T) driver.Opener { return drivertest.Opener(t, "etcd") }
 
-// use opens a connection, does a little of everything with it and closes it.
 func use(t *testing.T, target driver.Target) {
 	t.Helper()
-	c, err := opener(t).Open(within(t), target)
-	must(t, err)
-	s, err := c.OpenSession(within(t), 2*time.Second)
-	must(t, err)
-	n, err := s.Create(within(t), "d", "0", nil)
-	must(t, err)
-	wait := waiting(within(t), s, n)
-	nodes, err := c.List(within(t), "d")
-	must(t, err)
-	if len(nodes) != 1 || !nodes[0].Same(n) {
-		t.Errorf("listed %+v; want %+v", nodes, n)
-	}
-	must(t, s.Delete(within(t), n))
-	must(t, receive(t, "the wait", wait))
-	must(t, s.Close(within(t)))
-	must(t, c.Close())
-	_, err = c.List(within(t), "d")
-	wantIs(t, err, driver.ErrClosed)
+	drivertest.Use(t, target, 2*time.Second)
 }
 
 func TestOpen(t *testing.T) {
@@ -49,17 +26,8 @@ func TestOpen(t *testing.T) {
 	use(t, targetOf(t, triple.Get(t)))
 }
 
-// silent is an address that accepts connections and says nothing.
-func silent(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
-	return l.Addr().String()
-}
-
 func TestOpenOfAServerThatIsNotThere(t *testing.T) {
-	nobody := driver.Target{Hosts: []string{silent(t)}, Namespace: "ns", Logger: zap.NewNop()}
+	nobody := driver.Target{Hosts: []string{drivertest.Silent(t)}, Namespace: "ns", Logger: zap.NewNop()}
 	c, err := opener(t).Open(within(t), nobody) // does not wait for it
 	must(t, err)
 	ctx, cancel := context.WithTimeout(within(t), 50*time.Millisecond)
@@ -117,12 +85,7 @@ func TestParams(t *testing.T) {
 
 func TestCapsAgreeWithTheInterfaces(t *testing.T) {
 	f := start(t)
-	s := driver.Session(f.open(time.Minute))
-	_, lists := s.(driver.CreateLister)
-	_, waits := s.(driver.AnyWaiter)
-	if c := f.Caps(); c.Has(driver.CapCreateList) != lists || c.Has(driver.CapWaitAny) != waits || !c.Has(driver.CapShared|driver.CapDurable) {
-		t.Errorf("caps are %v", c)
-	}
+	drivertest.CapsAgree(t, f.conn, f.open(time.Minute), driver.CapShared|driver.CapDurable)
 }
 
 // The program closes its client too early.

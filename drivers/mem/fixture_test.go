@@ -176,3 +176,22 @@ func done(s driver.Session) bool {
 		return false
 	}
 }
+
+// breaks are what ends the traffic of a link until it is healed.
+var breaks = map[string]func(*mem.Link){
+	"cut":         (*mem.Link).Cut,
+	"frozen up":   func(l *mem.Link) { l.Freeze(mem.Up) },
+	"frozen down": func(l *mem.Link) { l.Freeze(mem.Down) },
+	"frozen":      func(l *mem.Link) { l.Freeze(mem.Both) },
+	"blackhole":   func(l *mem.Link) { l.Blackhole(mem.Both) },
+	"replies":     (*mem.Link).DropReplies,
+}
+
+// losses are ways to lose the next request of a kind once.
+func losses(op mem.Op) map[string]func(*mem.Link) {
+	return map[string]func(*mem.Link){
+		"request": func(l *mem.Link) { l.LoseNextRequest(op) },
+		"reply":   func(l *mem.Link) { l.DropNextReply(op) },
+		"both":    func(l *mem.Link) { l.LoseNextRequest(op); l.DropNextReply(op) },
+	}
+}

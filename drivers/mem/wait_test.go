@@ -137,13 +137,6 @@ func TestNewsAfterTheEndOfTheSessionDoNotCount(t *testing.T) {
 // W5: whatever breaks, before the watch is set or after, the wait ends when the
 // link is whole again, and not before.
 func TestWaitDeleteOutlivesABrokenLink(t *testing.T) {
-	breaks := map[string]func(*mem.Link){
-		"cut":         (*mem.Link).Cut,
-		"frozen up":   func(l *mem.Link) { l.Freeze(mem.Up) },
-		"frozen down": func(l *mem.Link) { l.Freeze(mem.Down) },
-		"blackhole":   func(l *mem.Link) { l.Blackhole(mem.Both) },
-		"replies":     (*mem.Link).DropReplies,
-	}
 	for name, fail := range breaks {
 		for _, early := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, early %v", name, early), func(t *testing.T) {
@@ -169,12 +162,7 @@ func TestWaitDeleteOutlivesABrokenLink(t *testing.T) {
 
 // W5: single losses heal without anybody's help.
 func TestWaitDeleteSetsALostWatchAgain(t *testing.T) {
-	losses := map[string]func(*mem.Link){
-		"request": func(l *mem.Link) { l.LoseNextRequest(mem.OpWait) },
-		"reply":   func(l *mem.Link) { l.DropNextReply(mem.OpWait) },
-		"both":    func(l *mem.Link) { l.LoseNextRequest(mem.OpWait); l.DropNextReply(mem.OpWait) },
-	}
-	for name, lose := range losses {
+	for name, lose := range losses(mem.OpWait) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w world) {
 				owner, _ := w.client()

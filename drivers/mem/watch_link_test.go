@@ -12,14 +12,6 @@ import (
 
 // V2, V3: a broken link shows nothing, and a healed one the latest state.
 func TestWatchOutlivesABrokenLink(t *testing.T) {
-	breaks := map[string]func(*mem.Link){
-		"cut":         (*mem.Link).Cut,
-		"frozen up":   func(l *mem.Link) { l.Freeze(mem.Up) },
-		"frozen down": func(l *mem.Link) { l.Freeze(mem.Down) },
-		"frozen":      func(l *mem.Link) { l.Freeze(mem.Both) },
-		"blackhole":   func(l *mem.Link) { l.Blackhole(mem.Both) },
-		"replies":     (*mem.Link).DropReplies,
-	}
 	for name, fail := range breaks {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w world) {
@@ -67,12 +59,7 @@ func TestWatchOverASlowLink(t *testing.T) {
 
 // V3: single losses heal without anybody's help.
 func TestWatchSetsALostWatchAgain(t *testing.T) {
-	losses := map[string]func(*mem.Link){
-		"request": func(l *mem.Link) { l.LoseNextRequest(mem.OpWatch) },
-		"reply":   func(l *mem.Link) { l.DropNextReply(mem.OpWatch) },
-		"both":    func(l *mem.Link) { l.LoseNextRequest(mem.OpWatch); l.DropNextReply(mem.OpWatch) },
-	}
-	for name, lose := range losses {
+	for name, lose := range losses(mem.OpWatch) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w world) {
 				s, _ := w.client()
