@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 )
 
 // loseReply has the next request that changes something below the namespace
@@ -154,37 +152,9 @@ func TestLateAbandonSparesTheNextNode(t *testing.T) {
 	}
 }
 
-// Slots of one session are created and abandoned all at once: each Abandon
-// raises the fence under the others' feet.
 func TestConcurrentCreatesAndAbandons(t *testing.T) {
 	f := start(t)
-	s := f.open(long)
-	const slots, rounds = 8, 10
-	var wg sync.WaitGroup
-	for slot := range slots {
-		wg.Go(func() {
-			id := fmt.Sprint(slot)
-			for round := range rounds {
-				n, all, err := s.CreateList(within(t), "d", id, []byte(fmt.Sprint(round)))
-				if err != nil {
-					t.Errorf("create %s: %v", id, err)
-					return
-				}
-				if !slices.ContainsFunc(all, n.Same) || string(n.Data) != fmt.Sprint(round) {
-					t.Errorf("round %d of %s made %+v and listed %+v", round, id, n, all)
-				}
-				if round == rounds-1 {
-					return
-				}
-				for range 2 { // the second raises the fence
-					if err := s.Abandon(within(t), "d", id); err != nil {
-						t.Errorf("abandon %s: %v", id, err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
+	slots := drivertest.CreateAndAbandon(t, f.open(long), 2) // the second raises the fence
 	f.wantNames("d", slots)
 }
 

@@ -13,46 +13,20 @@ import (
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 	"github.com/coordkit/coordkit/internal/testserver"
 )
 
-func opener(t *testing.T) driver.Opener {
-	t.Helper()
-	o, err := driver.DefaultMux.Lookup("zk")
-	must(t, err)
-	return o
-}
+func opener(t *testing.T) driver.Opener { return drivertest.Opener(t, "zk") }
 
 // targetOf is a store as an Opener is given it.
 func targetOf(t *testing.T, z *testserver.ZooKeeper) driver.Target {
 	return driver.Target{Scheme: "zk", Hosts: endpoints(z), Namespace: namespaceOf(t), Logger: zap.NewNop()}
 }
 
-// use opens a connection, does a little of everything with it and closes it.
 func use(t *testing.T, target driver.Target) {
 	t.Helper()
-	c, err := opener(t).Open(within(t), target)
-	must(t, err)
-	s, err := c.OpenSession(within(t), 5*time.Second)
-	must(t, err)
-	n, err := s.Create(within(t), "d", "0", nil)
-	must(t, err)
-	wait := waiting(within(t), s, n)
-	nodes, err := c.List(within(t), "d")
-	must(t, err)
-	if len(nodes) != 1 || !nodes[0].Same(n) {
-		t.Errorf("listed %+v; want %+v", nodes, n)
-	}
-	must(t, s.Delete(within(t), n))
-	must(t, receive(t, "the wait", wait))
-	must(t, s.Close(within(t)))
-	nodes, err = c.List(within(t), "d")
-	if err != nil || len(nodes) != 0 {
-		t.Errorf("listed %+v, %v; want nothing", nodes, err)
-	}
-	must(t, c.Close())
-	_, err = c.List(within(t), "d")
-	wantIs(t, err, driver.ErrClosed)
+	drivertest.Use(t, target, 5*time.Second)
 }
 
 func TestOpen(t *testing.T) {
@@ -68,31 +42,13 @@ func TestOpenOfAHostByName(t *testing.T) {
 	use(t, target)
 }
 
-// silent is an address that accepts connections and says nothing.
-func silent(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()) })
-	return l.Addr().String()
-}
-
-// refusing is an address where nobody listens.
-func refusing(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, l.Close())
-	return l.Addr().String()
-}
-
 func TestOpenOfAServerThatIsNotThere(t *testing.T) {
 	for _, tt := range []struct {
 		name, host string
 		kind       error
 	}{
-		{"refusing", refusing(t), driver.ErrUnavailable},
-		{"silent", silent(t), driver.ErrUncertain}, // it has been asked
+		{"refusing", drivertest.Refusing(t), driver.ErrUnavailable},
+		{"silent", drivertest.Silent(t), driver.ErrUncertain}, // it has been asked
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := opener(t).Open(within(t), driver.Target{Hosts: []string{tt.host}, Namespace: "ns", Logger: zap.NewNop()})
@@ -115,7 +71,7 @@ func TestOpenOfAServerThatIsNotThere(t *testing.T) {
 // caller's ctx, which lives.
 func TestServerWithWhichThereIsNoHandshake(t *testing.T) {
 	c, err := opener(t).Open(within(t), driver.Target{
-		Hosts: []string{silent(t)}, Namespace: "ns", TLS: new(tls.Config), Logger: zap.NewNop(),
+		Hosts: []string{drivertest.Silent(t)}, Namespace: "ns", TLS: new(tls.Config), Logger: zap.NewNop(),
 	})
 	must(t, err)
 	for name, call := range map[string]func() error{
@@ -134,7 +90,7 @@ func TestServerWithWhichThereIsNoHandshake(t *testing.T) {
 // A server that does not answer costs an attempt and not the session.
 func TestOpenGoesRoundASilentServer(t *testing.T) {
 	target := targetOf(t, single.Get(t))
-	target.Hosts = append(target.Hosts, silent(t), refusing(t))
+	target.Hosts = append(target.Hosts, drivertest.Silent(t), drivertest.Refusing(t))
 	for range 3 { // the order is random
 		c, err := opener(t).Open(within(t), target)
 		must(t, err)
@@ -210,10 +166,5 @@ func TestParams(t *testing.T) {
 
 func TestCapsAgreeWithTheInterfaces(t *testing.T) {
 	f := start(t)
-	s := driver.Session(f.open(long))
-	_, lists := s.(driver.CreateLister)
-	_, waits := s.(driver.AnyWaiter)
-	if c := f.Caps(); c.Has(driver.CapCreateList) != lists || c.Has(driver.CapWaitAny) != waits || !c.Has(driver.CapShared|driver.CapDurable) {
-		t.Errorf("caps are %v", c)
-	}
+	drivertest.CapsAgree(t, f.conn, f.open(long), driver.CapShared|driver.CapDurable)
 }

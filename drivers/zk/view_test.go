@@ -12,6 +12,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/internal/drivertest"
 )
 
 // show is what a watch shows: one state, or its end.
@@ -222,7 +223,7 @@ func TestWatchEnds(t *testing.T) {
 		})
 	}
 	t.Run("Close without a server", func(t *testing.T) {
-		f := startOn(t, single.Get(t), []string{refusing(t)})
+		f := startOn(t, single.Get(t), []string{drivertest.Refusing(t)})
 		w := f.watch(within(t), "d")
 		eventually(t, "a link is made", func() bool {
 			f.living.Lock()
