@@ -145,3 +145,13 @@ func leaveToTTL(s *session) {
 		return i, err
 	}
 }
+
+// closeCalled returns a flag that is set when Close of the session is called.
+func (s *session) closeCalled() *atomic.Bool {
+	closed := new(atomic.Bool)
+	s.close = func(ctx context.Context) error {
+		closed.Store(true)
+		return s.Session.Close(ctx)
+	}
+	return closed
+}

@@ -98,11 +98,7 @@ func closeAgainSabotages() []Sabotage {
 			Name: "closed-session-lists", Breaks: "S5",
 			Doc: "A closed session goes on to list by its connection.",
 			Apply: eachSession(func(s *session) {
-				var closed atomic.Bool
-				s.close = func(ctx context.Context) error {
-					closed.Store(true)
-					return s.Session.Close(ctx)
-				}
+				closed := s.closeCalled()
 				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
 					if closed.Load() {
 						return s.conn.Conn.List(ctx, dir)

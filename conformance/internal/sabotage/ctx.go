@@ -40,14 +40,11 @@ func ctxSabotages() []Sabotage {
 		{
 			Name: "wait-returns-late", Breaks: "B1",
 			Doc: "WaitDelete ends with the next answer of its long poll. (consul#10206: the slot of a canceled query stays taken.)",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					err := s.Session.WaitDelete(ctx, n)
-					if ctxEnded(err) {
-						pass(s, 400*time.Millisecond)
-					}
-					return err
+			Apply: afterWait(func(_ context.Context, s *session, _ driver.Node, err error) error {
+				if ctxEnded(err) {
+					pass(s, 400*time.Millisecond)
 				}
+				return err
 			}),
 		},
 		{

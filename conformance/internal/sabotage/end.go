@@ -145,11 +145,7 @@ func endSabotages() []Sabotage {
 				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
 					return get().Create(ctx, dir, id, data)
 				}
-				var closed atomic.Bool // then nobody needs another one
-				s.close = func(ctx context.Context) error {
-					closed.Store(true)
-					return s.Session.Close(ctx)
-				}
+				closed := s.closeCalled() // then nobody needs another one
 				s.follow(func() {
 					for errors.Is(s.Session.Err(), driver.ErrSessionLost) && s.ctx.Err() == nil {
 						pass(s, s.Session.TTL()/2)

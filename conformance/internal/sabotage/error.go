@@ -25,27 +25,21 @@ func errorSabotages() []Sabotage {
 		{
 			Name: "wait-says-closed", Breaks: "E1",
 			Doc: "A canceled wait says that its watch was closed.",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					err := s.Session.WaitDelete(ctx, n)
-					if errors.Is(err, context.Canceled) {
-						return &driver.Error{Op: "wait", Key: n.Key, Kind: driver.ErrUncertain, Err: errors.New("watch closed")}
-					}
-					return err
+			Apply: afterWait(func(_ context.Context, _ *session, n driver.Node, err error) error {
+				if errors.Is(err, context.Canceled) {
+					return &driver.Error{Op: "wait", Key: n.Key, Kind: driver.ErrUncertain, Err: errors.New("watch closed")}
 				}
+				return err
 			}),
 		},
 		{
 			Name: "cause-taken-for-own", Breaks: "E1",
 			Doc: "A wait that was canceled because another session is lost says that its own is.",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					err := s.Session.WaitDelete(ctx, n)
-					if cause := context.Cause(ctx); err != nil && cause != nil {
-						return errors.Join(err, cause)
-					}
-					return err
+			Apply: afterWait(func(ctx context.Context, _ *session, _ driver.Node, err error) error {
+				if cause := context.Cause(ctx); err != nil && cause != nil {
+					return errors.Join(err, cause)
 				}
+				return err
 			}),
 		},
 		{

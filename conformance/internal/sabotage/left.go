@@ -44,11 +44,7 @@ func leftoverSabotages() []Sabotage {
 			Name: "waits-left", Breaks: "N1",
 			Doc: "Conn.Close does not end the waits.",
 			Apply: eachSession(func(s *session) {
-				var closed atomic.Bool
-				s.close = func(ctx context.Context) error {
-					closed.Store(true)
-					return s.Session.Close(ctx)
-				}
+				closed := s.closeCalled()
 				s.wait = func(ctx context.Context, n driver.Node) error {
 					err := s.Session.WaitDelete(ctx, n)
 					if errors.Is(err, driver.ErrClosed) && !closed.Load() {
@@ -63,11 +59,7 @@ func leftoverSabotages() []Sabotage {
 			Name: "calls-left", Breaks: "N1",
 			Doc: "Conn.Close does not end the calls under way.",
 			Apply: eachSession(func(s *session) {
-				var closed atomic.Bool
-				s.close = func(ctx context.Context) error {
-					closed.Store(true)
-					return s.Session.Close(ctx)
-				}
+				closed := s.closeCalled()
 				s.list = func(ctx context.Context, dir string) ([]driver.Node, error) {
 					nodes, err := s.Session.List(ctx, dir)
 					if errors.Is(err, driver.ErrClosed) && !closed.Load() {

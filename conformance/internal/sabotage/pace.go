@@ -2,7 +2,6 @@ package sabotage
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance"
@@ -73,15 +72,10 @@ func paceSabotages() []Sabotage {
 
 // searchRemoved has Create in a namespace that was removed look for it without a pause.
 func searchRemoved(h conformance.Harness) conformance.Harness {
-	var removed sync.Map // namespaces, and directories with theirs
-	remove := h.RemoveDir
-	h.RemoveDir = func(ctx context.Context, namespace, dir string) error {
-		removed.Store(namespace+"/"+dir, true)
-		return remove(ctx, namespace, dir)
-	}
+	removed := noteRemovals(&h)
 	return onSession(h, func(s *session) {
 		s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-			if _, ok := removed.Load(s.conn.namespace); ok {
+			if removed(s.conn.namespace) {
 				s.conn.storm(s.ctx, s.TTL()/3, func() bool { return true })
 			}
 			return s.Session.Create(ctx, dir, id, data)

@@ -166,15 +166,10 @@ func slotSabotages() []Sabotage {
 			Name: "namespace-remembered", Breaks: "C6",
 			Doc: "A directory that was removed is made again, in a namespace that is taken for given: when that is gone too, no Create succeeds any more.",
 			Apply: func(h conformance.Harness) conformance.Harness {
-				var removed sync.Map // namespaces
-				remove := h.RemoveDir
-				h.RemoveDir = func(ctx context.Context, namespace, dir string) error {
-					removed.Store(namespace+"/"+dir, true)
-					return remove(ctx, namespace, dir)
-				}
+				removed := noteRemovals(&h)
 				return onSession(h, func(s *session) {
 					s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-						if _, gone := removed.Load(s.conn.namespace); gone {
+						if removed(s.conn.namespace) {
 							return driver.Node{}, &driver.Error{Op: "create", Key: dir, Kind: driver.ErrUnavailable}
 						}
 						return s.Session.Create(ctx, dir, id, data)

@@ -65,17 +65,8 @@ func unlistedWaits() []Sabotage {
 					return s.Session.Delete(ctx, n)
 				}
 				s.wait = func(ctx context.Context, n driver.Node) error {
-					other := of(n.ID).next()
-					ctx, cancel := context.WithCancel(ctx)
-					defer cancel()
-					done := make(chan error, 1)
-					go func() { done <- s.Session.WaitDelete(ctx, n) }() // ends with ctx
-					select {
-					case <-other:
-						return nil
-					case err := <-done:
-						return err
-					}
+					_, err := s.waitOr(ctx, n, of(n.ID).next())
+					return err
 				}
 			}),
 		},

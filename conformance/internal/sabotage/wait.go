@@ -142,17 +142,8 @@ func waitSabotages() []Sabotage {
 			Doc: "The closed channel of a broken watch passes for the deletion. (That of etcd's Observe surprised trillian#1387, kube-vip#1725.)",
 			Apply: eachSession(func(s *session) {
 				s.wait = func(ctx context.Context, n driver.Node) error {
-					broken := s.conn.resets.next()
-					ctx, cancel := context.WithCancel(ctx)
-					defer cancel()
-					done := make(chan error, 1)
-					go func() { done <- s.Session.WaitDelete(ctx, n) }() // ends with ctx
-					select {
-					case <-broken:
-						return nil
-					case err := <-done:
-						return err
-					}
+					_, err := s.waitOr(ctx, n, s.conn.resets.next())
+					return err
 				}
 			}),
 		},
@@ -181,14 +172,11 @@ func waitSabotages() []Sabotage {
 		{
 			Name: "time-out-is-nil", Breaks: "W2",
 			Doc: "A wait that times out returns nil. (vitess#8309, libkv#64: everybody waiting got the Consul lock.)",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					err := s.Session.WaitDelete(ctx, n)
-					if errors.Is(err, context.DeadlineExceeded) {
-						return nil
-					}
-					return err
+			Apply: afterWait(func(_ context.Context, _ *session, _ driver.Node, err error) error {
+				if errors.Is(err, context.DeadlineExceeded) {
+					return nil
 				}
+				return err
 			}),
 		},
 		{
@@ -216,28 +204,22 @@ func waitSabotages() []Sabotage {
 		{
 			Name: "zombie-waiter", Breaks: "W4",
 			Doc: "The wait goes on when its session has ended. (etcd#19597: until the node ahead leaves.)",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					err := s.Session.WaitDelete(ctx, n)
-					if errors.Is(err, driver.ErrSessionLost) {
-						<-ctx.Done()
-						return ctx.Err()
-					}
-					return err
+			Apply: afterWait(func(ctx context.Context, _ *session, _ driver.Node, err error) error {
+				if errors.Is(err, driver.ErrSessionLost) {
+					<-ctx.Done()
+					return ctx.Err()
 				}
+				return err
 			}),
 		},
 		{
 			Name: "nil-for-the-lost", Breaks: "W4",
 			Doc: "A waiter whose session has died is told that it is its turn. (etcd's Election.Campaign returned nil: #11456.)",
-			Apply: eachSession(func(s *session) {
-				s.wait = func(ctx context.Context, n driver.Node) error {
-					err := s.Session.WaitDelete(ctx, n)
-					if errors.Is(err, driver.ErrSessionLost) {
-						return nil
-					}
-					return err
+			Apply: afterWait(func(_ context.Context, _ *session, _ driver.Node, err error) error {
+				if errors.Is(err, driver.ErrSessionLost) {
+					return nil
 				}
+				return err
 			}),
 		},
 		{

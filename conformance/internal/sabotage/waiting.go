@@ -20,21 +20,38 @@ func (s *session) until(ctx context.Context) error {
 	}
 }
 
+// waitOr waits as the sound session does, and also ends, without an error, when event fires.
+func (s *session) waitOr(ctx context.Context, n driver.Node, event <-chan struct{}) (fired bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.Session.WaitDelete(ctx, n) }() // ends with ctx
+	select {                                             // if both are ready the sabotage does its worst half of the time
+	case <-event:
+		return true, nil
+	case err := <-done:
+		return false, err
+	}
+}
+
+// afterWait makes the Apply of a sabotage that replaces what a wait returns.
+func afterWait(replace func(ctx context.Context, s *session, n driver.Node, err error) error) func(conformance.Harness) conformance.Harness {
+	return eachSession(func(s *session) {
+		s.wait = func(ctx context.Context, n driver.Node) error {
+			return replace(ctx, s, n, s.Session.WaitDelete(ctx, n))
+		}
+	})
+}
+
 // deafAfter makes the waits under way hang when the link breaks.
 func deafAfter(breaks func(*conn) <-chan struct{}) func(conformance.Harness) conformance.Harness {
 	return eachSession(func(s *session) {
 		s.wait = func(ctx context.Context, n driver.Node) error {
-			broken := breaks(s.conn)
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			done := make(chan error, 1)
-			go func() { done <- s.Session.WaitDelete(ctx, n) }() // ends with ctx
-			select {                                             // if both are ready the sabotage does its worst half of the time
-			case <-broken:
+			broken, err := s.waitOr(ctx, n, breaks(s.conn))
+			if broken {
 				return s.until(ctx)
-			case err := <-done:
-				return err
 			}
+			return err
 		}
 	})
 }
@@ -79,17 +96,8 @@ func wakeOnUpdate(h conformance.Harness) conformance.Harness {
 			return m, err
 		}
 		s.wait = func(ctx context.Context, n driver.Node) error {
-			updated := of(n).next()
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
-			done := make(chan error, 1)
-			go func() { done <- s.Session.WaitDelete(ctx, n) }() // ends with ctx
-			select {
-			case <-updated:
-				return nil
-			case err := <-done:
-				return err
-			}
+			_, err := s.waitOr(ctx, n, of(n).next())
+			return err
 		}
 	})
 }

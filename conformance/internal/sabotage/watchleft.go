@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
@@ -45,40 +46,14 @@ func watchLeftSabotages() []Sabotage {
 		},
 		{
 			Name: "watched-again-at-each-reset", Breaks: "V5",
-			Doc: "After a reset a watch is begun again at the store, and the one before is not forgotten.",
-			Apply: eachLoop(func(w *loop, yield yielding) {
-				ctx, cancel := context.WithCancel(w.ctx)
-				defer cancel()
-				go func() {
-					for {
-						select { // whichever comes first
-						case <-w.conn.resets.next():
-							w.feed(ctx)
-						case <-ctx.Done():
-							return
-						}
-					}
-				}()
-				w.sound(yield)
-			}),
+			Doc:   "After a reset a watch is begun again at the store, and the one before is not forgotten.",
+			Apply: atEachReset(func(ctx context.Context, w *loop) { w.feed(ctx) }),
 		},
 		{
 			Name: "goroutine-of-each-reset", Breaks: "V5",
 			Doc: "Each reset leaves a goroutine behind each watch.",
-			Apply: eachLoop(func(w *loop, yield yielding) {
-				ctx, cancel := context.WithCancel(w.ctx)
-				defer cancel()
-				go func() {
-					for {
-						select { // whichever comes first
-						case <-w.conn.resets.next():
-							go func() { <-w.conn.ctx.Done() }() // in truth it ends with the case
-						case <-ctx.Done():
-							return
-						}
-					}
-				}()
-				w.sound(yield)
+			Apply: atEachReset(func(_ context.Context, w *loop) {
+				go func() { <-w.conn.ctx.Done() }() // in truth it ends with the case
 			}),
 		},
 		{
@@ -184,4 +159,24 @@ func (f *feed) loop(ctx context.Context, yield yielding) (whole bool) {
 			return true
 		}
 	}
+}
+
+// atEachReset makes the Apply of a sabotage that does something whenever the link resets
+// the connection of a watch. ctx ends with the watch.
+func atEachReset(do func(ctx context.Context, w *loop)) func(conformance.Harness) conformance.Harness {
+	return eachLoop(func(w *loop, yield yielding) {
+		ctx, cancel := context.WithCancel(w.ctx)
+		defer cancel()
+		go func() {
+			for {
+				select { // whichever comes first
+				case <-w.conn.resets.next():
+					do(ctx, w)
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		w.sound(yield)
+	})
 }

@@ -92,16 +92,10 @@ func showGhosts(h conformance.Harness) conformance.Harness {
 
 // deafAfterRemoval shows no node any more where a directory was removed.
 func deafAfterRemoval(h conformance.Harness) conformance.Harness {
-	var removed sync.Map // by namespace and directory
-	remove := h.RemoveDir
-	h.RemoveDir = func(ctx context.Context, namespace, dir string) error {
-		removed.Store(namespace+"/"+dir, true)
-		return remove(ctx, namespace, dir)
-	}
+	removed := noteRemovals(&h)
 	return hidden(func(w *loop) func(_, _ []driver.Node) bool {
 		return func(last, nodes []driver.Node) bool {
-			_, gone := removed.Load(w.conn.namespace + "/" + w.dir)
-			return last != nil && gone && len(nodes) > 0
+			return last != nil && removed(w.conn.namespace+"/"+w.dir) && len(nodes) > 0
 		}
 	})(h)
 }
