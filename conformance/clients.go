@@ -63,6 +63,12 @@ func (t *Trial) hold(l Link) (release func()) {
 // Session opens a session on a connection of its own.
 func (t *Trial) Session() driver.Session { return t.SessionOn(t.Open()) }
 
+// SessionOverLink opens a session on a connection through a link of its own.
+func (t *Trial) SessionOverLink() (driver.Session, Link) {
+	c, l := t.OpenLink()
+	return t.SessionOn(c), l
+}
+
 // SessionOn opens a session that lasts for the trial.
 func (t *Trial) SessionOn(c driver.Conn) (s driver.Session) {
 	t.insist(nil, "OpenSession", func() (err error) {

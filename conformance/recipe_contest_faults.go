@@ -102,14 +102,9 @@ func contestBackAtOnce(d duel) {
 }
 
 func contestForeign(d duel) {
-	plant := func() {
-		if err := d.h.PlantForeign(d.ctx, d.namespace, d.dir()); err != nil {
-			d.NotVerified("planting foreign keys: %v", err)
-		}
-	}
-	plant()
+	d.plant(d.dir())
 	held := d.take(d.one(d.Client()))
-	plant()
+	d.plant(d.dir())
 	next := d.join(d.ctx, "among foreign keys", d.other(d.Client()), 2)
 	d.waits(next)
 	d.release(held)

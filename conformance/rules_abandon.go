@@ -67,8 +67,7 @@ func abandonsRemoved(t *Trial, remove func(driver.Node)) {
 }
 
 func abandonsLostReply(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	l.DropReplies()
 	t.landed(s)
@@ -79,8 +78,7 @@ func abandonsLostReply(t *Trial) {
 
 // abandonsLateRequest lets the request of Create and the one of Abandon race.
 func abandonsLateRequest(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	for range 3 {
 		l.Freeze(netfault.Up)
@@ -93,8 +91,7 @@ func abandonsLateRequest(t *Trial) {
 
 // abandonsOvertaken lets the request of Create land after Abandon returned.
 func abandonsOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	release := t.hold(l)
 	t.giveUpCreate(s, "0")
@@ -109,8 +106,7 @@ func abandonsOvertaken(t *Trial) {
 // abandonsBesideCreate abandons a slot while a Create of another one is under way, which
 // is to succeed all the same.
 func abandonsBesideCreate(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	var n driver.Node
 	release := t.hold(l)
@@ -126,8 +122,7 @@ func abandonsBesideCreate(t *Trial) {
 // abandonComesLate gives up an Abandon, makes the node, and only then lets the
 // Abandon land.
 func abandonComesLate(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Create(s, dir, "0")
 	release := t.hold(l)
 	_ = t.briefly(func(ctx context.Context) error { return s.Abandon(ctx, dir, "0") })

@@ -116,8 +116,7 @@ func closeAgain(t *Trial) {
 }
 
 func closeBounded(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Create(s, dir, "0")
 	l.Freeze(netfault.Both)
 	ctx, cancel := context.WithTimeout(t.ctx, t.h.TTL/8)

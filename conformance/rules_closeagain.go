@@ -43,8 +43,7 @@ func closeAfterCtx(t *Trial) {
 
 // closeBesideClose closes a session while another Close waits for the store.
 func closeBesideClose(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Create(s, dir, "0")
 	l.Freeze(netfault.Up)
 	first := t.Go(func() { _ = s.Close(t.ctx) }) // what it returns is for the other cases
@@ -59,8 +58,7 @@ func closeBesideClose(t *Trial) {
 // closeComesToEnd closes with a ctx that does not end. When the store has ended the
 // session by itself at the latest, there is nothing to wait for.
 func closeComesToEnd(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Create(s, dir, "0")
 	l.Freeze(netfault.Both)
 	done := t.Go(func() { _ = s.Close(t.ctx) }) // what it returns is for the other cases

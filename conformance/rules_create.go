@@ -54,8 +54,7 @@ func createRules() []Rule {
 // formerInDoubt has both a Create of a slot that has a node and the Delete of a former node
 // of that slot given up. Neither changes the node.
 func formerInDoubt(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	former := t.Create(s, dir, "0")
 	t.Delete(s, former)
 	n := t.Create(s, dir, "0")

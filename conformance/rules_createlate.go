@@ -41,8 +41,7 @@ func (t *Trial) giveUpCreate(s driver.Session, id string) {
 // replyLost lets a Create have its effect without its caller hearing of it. Before the
 // next one others join behind it.
 func replyLost(t *Trial, fault func(Link)) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	fault(l)
 	landed := t.landed(s)
@@ -57,8 +56,7 @@ func replyLost(t *Trial, fault func(Link)) {
 
 // requestLate gives up a Create whose request is delivered afterwards.
 func requestLate(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	l.Freeze(netfault.Up)
 	t.giveUpCreate(s, "0")
@@ -70,8 +68,7 @@ func requestLate(t *Trial) {
 // requestOvertaken lets the request of the first Create land after the second
 // was acknowledged, and once more after its node was deleted.
 func requestOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	release := t.hold(l)
 	t.giveUpCreate(s, "0")
@@ -90,8 +87,7 @@ func requestOvertaken(t *Trial) {
 // requestsOvertaken gives up Creates of many slots, and the Abandon of one, before all are
 // made again and deleted. Then all land, the first ones last.
 func requestsOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	var ids []string
 	for i := range manyInDoubt {
@@ -123,8 +119,7 @@ func requestsOvertaken(t *Trial) {
 // is made good: what a driver does against the late request of the one must not hit the
 // other.
 func requestsOfTwoSlots(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	var n driver.Node
 	releaseFirst := t.hold(l)
@@ -143,8 +138,7 @@ func requestsOfTwoSlots(t *Trial) {
 // createUnderResets resets the connection while requests and replies are on
 // their way.
 func createUnderResets(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	delay := t.h.TTL / 200
 	l.Delay(netfault.Both, delay)
 	for i := range 12 {
@@ -164,8 +158,7 @@ func createUnderResets(t *Trial) {
 // while connections are reset. In between they go: some deleted, some abandoned.
 func createManyUnderResets(t *Trial) {
 	const rounds, slots = 4, 8
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	delay := t.h.TTL / 200
 	l.Delay(netfault.Both, delay)
 	for round := range rounds {

@@ -17,8 +17,7 @@ const manyInDoubt = 9
 
 // overtakenByATTL lets a Create land that was given up more than a TTL ago.
 func overtakenByATTL(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	release := t.hold(l)
 	t.giveUpCreate(s, "0")
@@ -31,8 +30,7 @@ func overtakenByATTL(t *Trial) {
 // overtakenAfterDelete gives up the Create of a slot that has a node. The Delete of that
 // node does not settle it.
 func overtakenAfterDelete(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	n := t.Create(s, dir, "0")
 	release := t.hold(l)
@@ -62,8 +60,7 @@ func overtakenBesideAnother(t *Trial) {
 
 // abandonsAfterDoubtedDelete gives up a Delete before the Abandon.
 func abandonsAfterDoubtedDelete(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	n := t.Create(s, dir, "0")
 	t.hold(l)
@@ -75,8 +72,7 @@ func abandonsAfterDoubtedDelete(t *Trial) {
 // updatesBesideAHeldOne keeps the Update of one node on its way while another node is
 // updated. Both count.
 func updatesBesideAHeldOne(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n, m := t.Create(s, dir, "0"), t.Create(s, dir, "1")
 	release := t.hold(l)
 	first := t.Go(func() { t.Update(s, n, []byte("first")...) })
@@ -127,8 +123,7 @@ func listsBesideAList(t *Trial) {
 
 // waitsForDoubtedDelete gives up the Delete of the node that the same session waits for.
 func waitsForDoubtedDelete(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	w := t.wait(s, n)
 	l.Freeze(netfault.Up)

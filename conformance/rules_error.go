@@ -202,8 +202,7 @@ func effectCases() (cases []Case) {
 // uncertain lets a call have its effect without a reply. Whatever error it
 // returns must not say that it had none.
 func (t *Trial) uncertain(e effect, fault, then func(Link)) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	n := t.Create(s, dir, "0", []byte("old")...)
 	t.Sees(n)
@@ -235,8 +234,7 @@ func (t *Trial) uncertain(e effect, fault, then func(Link)) {
 // unavailableStaysSo gives a Create the time to find that nobody answers. If it
 // then says that it had no effect, it must not have one later either.
 func unavailableStaysSo(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	l.Freeze(netfault.Up)
 	ctx, cancel := context.WithTimeout(t.ctx, t.h.TTL*2)

@@ -95,8 +95,7 @@ func doneFirstOfFraction(t *Trial) {
 // then breaks the link. The store counts from its last renewal, and not from the last
 // call, unless calls are renewals.
 func doneFirstAfterCalls(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	t.Sees(n)
 	for start := time.Now(); time.Since(start) < t.h.TTL*13/10; t.sleep(t.h.TTL / 40) {
@@ -114,8 +113,7 @@ func leastMargin(ttl time.Duration) time.Duration { return ttl / 50 }
 // doneWithMargin measures how long before the node goes Done is closed. It is seen to
 // be gone later than it is, so that the margin is shorter than what is measured.
 func doneWithMargin(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	t.Sees(n)
 	start := time.Now()

@@ -168,8 +168,7 @@ func closesLong(t *Trial) {
 // expiresLong cuts off a session that was renewed many times: its lease is no longer than
 // at first.
 func expiresLong(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	t.Sees(n)
 	t.passQuietly(s)

@@ -76,8 +76,7 @@ func sessionRules() []Rule {
 
 // doneFirst breaks the link of a session and watches its node.
 func doneFirst(t *Trial, fault func(Link)) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	t.Sees(n)
 	fault(l)
@@ -143,8 +142,7 @@ func doneFirstAfterSlowOpening(t *Trial) {
 }
 
 func doneFirstAtClose(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	t.Sees(n)
 	l.Freeze(netfault.Down)
@@ -162,8 +160,7 @@ func doneFirstAtConnClose(t *Trial) {
 }
 
 func staysLostAfterHeal(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	l.Freeze(netfault.Both)
 	if !t.within(t.h.Expiry, s.Done()) {
@@ -245,8 +242,7 @@ func (t *Trial) survivesFreezes(s driver.Session, l Link, asked time.Duration, f
 }
 
 func survivesResets(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	for range 8 {
 		t.stays(s, t.h.TTL/4)

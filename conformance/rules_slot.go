@@ -199,8 +199,7 @@ func createsAfterExpiry(t *Trial) {
 
 func createsAfterLoss(t *Trial) {
 	t.Bystander(dir)
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	l.Freeze(netfault.Both)
 	if !t.within(t.h.Expiry, s.Done()) {
 		t.NotVerified("Done did not close on a frozen link, which S1 is about")

@@ -189,8 +189,7 @@ func (t *Trial) deleteAgain(s driver.Session, n driver.Node) {
 
 // deleteComesLate lets a Delete land when the slot has a new node.
 func deleteComesLate(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	first := t.Create(s, dir, "0")
 	release := t.hold(l)
@@ -203,8 +202,7 @@ func deleteComesLate(t *Trial) {
 
 // updateComesLate likewise.
 func updateComesLate(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	first := t.Create(s, dir, "0")
 	release := t.hold(l)
@@ -250,8 +248,7 @@ func deletesInRemoved(t *Trial) {
 }
 
 func deletesAfterLostReply(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	t.Sees(n)
 	l.DropReplies()
@@ -277,8 +274,7 @@ func (t *Trial) staysGone(remove func(driver.Session, driver.Node)) {
 
 // updateAfterDelete lets an Update land on a node that was deleted meanwhile.
 func updateAfterDelete(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	t.Bystander(dir)
 	n := t.Create(s, dir, "0")
 	release := t.hold(l)

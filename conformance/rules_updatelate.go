@@ -17,8 +17,7 @@ func (t *Trial) giveUpUpdate(s driver.Session, n driver.Node, data string) {
 // updatesRace delivers the request of an Update that was given up together with
 // that of the next one.
 func updatesRace(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	for i := range 3 {
 		last := fmt.Sprint("new ", i)
@@ -32,8 +31,7 @@ func updatesRace(t *Trial) {
 
 // updateOvertaken lets an Update land when the next one was acknowledged.
 func updateOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Create(s, dir, "0")
 	release := t.hold(l)
 	t.giveUpUpdate(s, n, "given up")
@@ -45,8 +43,7 @@ func updateOvertaken(t *Trial) {
 // updatesOvertaken gives up two Updates before one is acknowledged, and in
 // between updates another node. Then they land, the later one first.
 func updatesOvertaken(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n, m := t.Create(s, dir, "0"), t.Create(s, dir, "1")
 	releaseFirst := t.hold(l)
 	t.giveUpUpdate(s, n, "given up first")
@@ -62,8 +59,7 @@ func updatesOvertaken(t *Trial) {
 // updateOvertakenBySame gives up an Update and has the data of before written again.
 // A store may not count that as a change.
 func updateOvertakenBySame(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Update(s, t.Create(s, dir, "0"), []byte("kept")...)
 	release := t.hold(l)
 	t.giveUpUpdate(s, n, "given up")

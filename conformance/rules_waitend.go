@@ -71,8 +71,7 @@ func endsWithExpiry(t *Trial) {
 }
 
 func endsWithLoss(t *Trial) {
-	c, l := t.OpenLink()
-	s := t.SessionOn(c)
+	s, l := t.SessionOverLink()
 	n := t.Bystander(dir)
 	w := t.wait(s, n)
 	l.Freeze(netfault.Both)

@@ -65,17 +65,12 @@ func watchesDirRemoval(t *Trial) {
 }
 
 func watchesForeign(t *Trial) {
-	plant := func() {
-		if err := t.h.PlantForeign(t.ctx, t.namespace, dir); err != nil {
-			t.NotVerified("planting foreign keys: %v", err)
-		}
-	}
 	c, s := t.Open(), t.Session()
 	v := t.view()
 	o := t.observe(t.ctx, c, dir)
 	v.create(s, "0")
 	v.shows(o, "a node was created")
-	plant()
+	t.plant(dir)
 	v.create(s, "1")
 	v.shows(o, "foreign keys were planted and a node was created beside them")
 	late := t.observe(t.ctx, c, dir)
