@@ -35,9 +35,9 @@ type (
 
 // mistake is made with any recipe: it breaks a way to want something.
 type mistake struct {
-	name, doc                          string
-	mutex, rwlock, semaphore, election string // the rule that it breaks, or "" if there is none
-	spoil                              func(c *coord.Client, name string, w subject.Want) subject.Want
+	name, doc string
+	breaks    promise
+	spoil     func(c *coord.Client, name string, w subject.Want) subject.Want
 }
 
 // Mutexes returns the broken mutexes.
@@ -48,8 +48,8 @@ func Mutexes() []Recipe[Mutex] {
 		}},
 	}
 	for _, m := range mistakes() {
-		if m.mutex != "" {
-			all = append(all, Recipe[Mutex]{m.name, m.mutex, m.doc, func(c *coord.Client, name string) subject.Want {
+		if m.breaks.mutex != "" {
+			all = append(all, Recipe[Mutex]{m.name, m.breaks.mutex, m.doc, func(c *coord.Client, name string) subject.Want {
 				return m.spoil(c, name, subject.Mutex(c, name))
 			}})
 		}
@@ -61,8 +61,8 @@ func Mutexes() []Recipe[Mutex] {
 func RWLocks() []Recipe[RWLock] {
 	all := append(brokenLocks(), brokenLines()...)
 	for _, m := range mistakes() {
-		if m.rwlock != "" {
-			all = append(all, Recipe[RWLock]{m.name, m.rwlock, m.doc, func(c *coord.Client, name string) subject.ReadWrite {
+		if m.breaks.rwlock != "" {
+			all = append(all, Recipe[RWLock]{m.name, m.breaks.rwlock, m.doc, func(c *coord.Client, name string) subject.ReadWrite {
 				l := subject.RWLock(c, name)
 				sound := c.Local(soundKey{}, func() any { return new(sync.Map) }).(*sync.Map)
 				l.Write = keeping(l.Write, sound)
@@ -104,8 +104,8 @@ func keeping(w subject.Want, sound *sync.Map) subject.Want {
 func Semaphores() []Recipe[Semaphore] {
 	all := slices.Concat(brokenSemaphores(), brokenCounts(), brokenLimits(), brokenLarge())
 	for _, m := range mistakes() {
-		if m.semaphore != "" {
-			all = append(all, Recipe[Semaphore]{m.name, m.semaphore, m.doc, func(c *coord.Client, name string, limit int) subject.Counting {
+		if m.breaks.semaphore != "" {
+			all = append(all, Recipe[Semaphore]{m.name, m.breaks.semaphore, m.doc, func(c *coord.Client, name string, limit int) subject.Counting {
 				s := subject.Semaphore(c, name, limit)
 				want := s.Want
 				s.Want = func(n int) subject.Want { return m.spoil(c, name, want(n)) }

@@ -18,8 +18,8 @@ func Elections() []Recipe[Election] {
 	all := append(brokenElections(), brokenPolls()...)
 	all = slices.Concat(all, brokenRuns(), brokenSessions(), brokenValues())
 	for _, m := range mistakes() {
-		if m.election != "" {
-			all = append(all, Recipe[Election]{m.name, m.election, m.doc, func(c *coord.Client, name string) subject.Electing {
+		if m.breaks.election != "" {
+			all = append(all, Recipe[Election]{m.name, m.breaks.election, m.doc, func(c *coord.Client, name string) subject.Electing {
 				return m.elect(c, name)
 			}})
 		}

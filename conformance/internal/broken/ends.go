@@ -13,12 +13,12 @@ import (
 func endMistakes() []mistake {
 	return []mistake{
 		{
-			name: "removal-untold", mutex: "M13", rwlock: "R18", semaphore: "P20", election: "K13",
+			name: "removal-untold", breaks: removalPromise,
 			doc:   "A holder whose entry is removed is not told.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return newUnremoved(h) }),
 		},
 		{
-			name: "loss-starts-over", mutex: "M17", rwlock: "R22", semaphore: "P24", election: "K14",
+			name: "loss-starts-over", breaks: promise{mutex: "M17", rwlock: "R22", semaphore: "P24", election: "K14"},
 			doc: "A waiter that has lost its session joins the line again by itself, at its end.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire := w.Acquire
@@ -33,7 +33,7 @@ func endMistakes() []mistake {
 			},
 		},
 		{
-			name: "closed-says-canceled", mutex: "M18", rwlock: "R22", semaphore: "P24", election: "K17",
+			name: "closed-says-canceled", breaks: promise{mutex: "M18", rwlock: "R22", semaphore: "P24", election: "K17"},
 			doc: "Who waits when the client is closed is told that its ctx has ended.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire := w.Acquire
@@ -48,7 +48,7 @@ func endMistakes() []mistake {
 			},
 		},
 		{
-			name: "goroutine-left", mutex: "M22", rwlock: "R23", semaphore: "P25", election: "K22",
+			name: "goroutine-left", breaks: promise{mutex: "M22", rwlock: "R23", semaphore: "P25", election: "K22"},
 			doc: "Each hold leaves a goroutine. (CURATOR-107, -654; kazoo PR #490.)",
 			spoil: holding(func(h subject.Hold) subject.Hold {
 				go time.Sleep(time.Minute) // which is long enough to be seen

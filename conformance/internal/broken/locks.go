@@ -15,6 +15,30 @@ func lock(name, breaks, doc string, spoil func(l subject.ReadWrite) subject.Read
 	}}
 }
 
+// downgrade makes a reader's hold of a writer's.
+type downgrade func(ctx context.Context, h subject.Hold) (subject.Hold, error)
+
+// downgrading makes a broken lock of a sound one, by what its Downgrade returns.
+func downgrading(name, breaks, doc string, spoil func(down downgrade) downgrade) Recipe[RWLock] {
+	return lock(name, breaks, doc, func(l subject.ReadWrite) subject.ReadWrite {
+		l.Downgrade = spoil(l.Downgrade)
+		return l
+	})
+}
+
+// withHold makes a downgrade that returns another hold in place of the sound one.
+func withHold(replace func(h subject.Hold) subject.Hold) func(down downgrade) downgrade {
+	return func(down downgrade) downgrade {
+		return func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+			r, err := down(ctx, h)
+			if err != nil {
+				return nil, err
+			}
+			return replace(r), nil
+		}
+	}
+}
+
 // brokenLocks keep the right line and do the wrong thing with it.
 func brokenLocks() []Recipe[RWLock] {
 	return []Recipe[RWLock]{
@@ -33,28 +57,16 @@ func brokenLocks() []Recipe[RWLock] {
 				l.Downgrade = func(_ context.Context, h subject.Hold) (subject.Hold, error) { return l.Read.Acquire(h.Context()) }
 				return l
 			}),
-		lock("downgrade-without-values", "R10", "The context after Downgrade has none of the values of the one before.",
-			func(l subject.ReadWrite) subject.ReadWrite {
-				down := l.Downgrade
-				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
-					r, err := down(ctx, h)
-					if err != nil {
-						return nil, err
-					}
-					return valueless{r}, nil
-				}
-				return l
-			}),
-		lock("downgrade-without-looking", "R10", "Downgrade does not ask whether it is still held.",
-			func(l subject.ReadWrite) subject.ReadWrite {
-				down := l.Downgrade
-				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
+		downgrading("downgrade-without-values", "R10", "The context after Downgrade has none of the values of the one before.",
+			withHold(func(h subject.Hold) subject.Hold { return valueless{h} })),
+		downgrading("downgrade-without-looking", "R10", "Downgrade does not ask whether it is still held.",
+			func(down downgrade) downgrade {
+				return func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
 					if r, err := down(ctx, h); err == nil {
 						return r, nil
 					}
 					return h, nil
 				}
-				return l
 			}),
 		{"downgrade-trouble-is-final", "R10", "Downgrade takes a request that was lost for the answer.", func(c *coord.Client, name string) subject.ReadWrite {
 			l := subject.RWLock(c, name)
@@ -67,23 +79,11 @@ func brokenLocks() []Recipe[RWLock] {
 			}
 			return l
 		}},
-		lock("downgraded-are-not-told", "R10", "A writer that was downgraded does not learn that it has lost what it reads under.",
-			func(l subject.ReadWrite) subject.ReadWrite {
-				down := l.Downgrade
-				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) {
-					r, err := down(ctx, h)
-					if err != nil {
-						return nil, err
-					}
-					return untold{r}, nil
-				}
-				return l
-			}),
-		lock("downgrade-late", "R16", "Downgrade under a ctx that has ended returns when it is convenient.",
-			func(l subject.ReadWrite) subject.ReadWrite {
-				down := l.Downgrade
-				l.Downgrade = func(ctx context.Context, h subject.Hold) (subject.Hold, error) { return late(ctx)(down(ctx, h)) }
-				return l
+		downgrading("downgraded-are-not-told", "R10", "A writer that was downgraded does not learn that it has lost what it reads under.",
+			withHold(func(h subject.Hold) subject.Hold { return untold{h} })),
+		downgrading("downgrade-late", "R16", "Downgrade under a ctx that has ended returns when it is convenient.",
+			func(down downgrade) downgrade {
+				return func(ctx context.Context, h subject.Hold) (subject.Hold, error) { return late(ctx)(down(ctx, h)) }
 			}),
 		lock("upgrade-waits", "R9", "A reader that wants to write waits, for itself too. (Curator's ReadWriteLock.)",
 			func(l subject.ReadWrite) subject.ReadWrite {

@@ -19,7 +19,7 @@ func mistakes() []mistake {
 func commonMistakes() []mistake {
 	return []mistake{
 		{
-			name: "no-cleanup-after-panic", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
+			name: "no-cleanup-after-panic", breaks: doPromise,
 			doc: "Do does not release when its function panics.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire := w.Acquire
@@ -35,7 +35,7 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "no-cleanup-after-goexit", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
+			name: "no-cleanup-after-goexit", breaks: doPromise,
 			doc: "Do does not release when its function ends the goroutine. (FailNow of a test does.)",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire := w.Acquire
@@ -62,7 +62,7 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "loss-swallowed", mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19",
+			name: "loss-swallowed", breaks: doPromise,
 			doc: "Do returns what its function returned, also when that was not protected to the end.",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				do := w.Do
@@ -77,14 +77,14 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "never-told", mutex: "M8", rwlock: "R14", semaphore: "P16", election: "K10",
+			name: "never-told", breaks: lossBeforeHandoffPromise,
 			doc: "A holder does not learn that it has lost what it holds. (Curator, kazoo.)",
 			spoil: holding(func(h subject.Hold) subject.Hold {
 				return untold{h}
 			}),
 		},
 		{
-			name: "local-tokens", mutex: "M8", rwlock: "R3", semaphore: "P3", election: "K1",
+			name: "local-tokens", breaks: promise{mutex: "M8", rwlock: "R3", semaphore: "P3", election: "K1"},
 			doc: "The fencing token is a counter of the process.",
 			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
 				return holding(func(h subject.Hold) subject.Hold {
@@ -94,12 +94,12 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "stale-reentry", mutex: "M12", rwlock: "R8", semaphore: "P5",
+			name: "stale-reentry", breaks: promise{mutex: "M12", rwlock: "R8", semaphore: "P5"},
 			doc:   "Under a hold's context an acquire succeeds without a look at whether it is lost. (Curator's InterProcessMutex.)",
 			spoil: reentersAnything,
 		},
 		{
-			name: "try-stays-in-line", rwlock: "R4", semaphore: "P4", election: "K2",
+			name: "try-stays-in-line", breaks: promise{rwlock: "R4", semaphore: "P4", election: "K2"},
 			doc: "A try that fails leaves its contender in the line. (kazoo #732.)",
 			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire, try := w.Acquire, w.Try
@@ -117,7 +117,7 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "given-up-stays-in-line", mutex: "M9", rwlock: "R15", semaphore: "P17", election: "K11",
+			name: "given-up-stays-in-line", breaks: promise{mutex: "M9", rwlock: "R15", semaphore: "P17", election: "K11"},
 			doc: "The place of who gives up stays in the line. (CURATOR-205.)",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire := w.Acquire
@@ -138,12 +138,12 @@ func commonMistakes() []mistake {
 			},
 		},
 		{
-			name: "lost-wakeup", mutex: "M20", rwlock: "R20", semaphore: "P22", election: "K15",
+			name: "lost-wakeup", breaks: promise{mutex: "M20", rwlock: "R20", semaphore: "P22", election: "K15"},
 			doc:   "A waiter that was cut off for a moment is not woken any more. (kazoo PR #170, CURATOR-495.)",
 			spoil: losesWakeups,
 		},
 		{
-			name: "late", mutex: "M15", rwlock: "R16", semaphore: "P18", election: "K16",
+			name: "late", breaks: promise{mutex: "M15", rwlock: "R16", semaphore: "P18", election: "K16"},
 			doc: "A call whose ctx has ended returns when it is convenient. (Curator, kazoo.)",
 			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
 				acquire, try, contenders := w.Acquire, w.Try, w.Contenders

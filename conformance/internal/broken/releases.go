@@ -15,52 +15,52 @@ import (
 func releaseMistakes() []mistake {
 	return []mistake{
 		{
-			name: "released-once", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			name: "released-once", breaks: releasePromise,
 			doc:   "Releasing again is an error.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return &releasedOnce{Hold: h} }),
 		},
 		{
-			name: "release-forgets", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			name: "release-forgets", breaks: releasePromise,
 			doc:   "A release that the store does not answer drops what is known of the hold, so the next one finds nothing to release. (CURATOR-486, -678.)",
 			spoil: holding(func(h subject.Hold) subject.Hold { return &forgetful{Hold: h} }),
 		},
 		{
-			name: "release-again-frees-the-next", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			name: "release-again-frees-the-next", breaks: releasePromise,
 			doc:   "A repeated release frees whatever this process has got since.",
 			spoil: releasesLatest,
 		},
 		{
-			name: "release-again-is-done", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			name: "release-again-is-done", breaks: releasePromise,
 			doc:   "A release that was called before is taken for one that has succeeded.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return &releasedAlready{Hold: h} }),
 		},
 		{
-			name: "release-insists", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			name: "release-insists", breaks: releasePromise,
 			doc:   "A release is tried until it succeeds, which after a loss is never.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return insistent{h} }),
 		},
 		{
-			name: "release-hides-loss", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			name: "release-hides-loss", breaks: releasePromise,
 			doc:   "Who releases what it has lost is not told.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return content{h} }),
 		},
 		{
-			name: "own-context-bounds-release", mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12",
+			name: "own-context-bounds-release", breaks: releasePromise,
 			doc:   "Who releases under the hold's own context, which ends by that, is told that it has ended.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return bounded{h} }),
 		},
 		{
-			name: "counts-releases", mutex: "M11", rwlock: "R12",
+			name: "counts-releases", breaks: promise{mutex: "M11", rwlock: "R12"},
 			doc:   "Each release of an inner hold counts, so one that is repeated frees the outer.",
 			spoil: countsReleases,
 		},
 		{
-			name: "ends-when-released", mutex: "M8", rwlock: "R14", semaphore: "P16", election: "K10",
+			name: "ends-when-released", breaks: lossBeforeHandoffPromise,
 			doc:   "A hold's context ends when the store has confirmed the release, which may be after others hold.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, 0, true) }),
 		},
 		{
-			name: "without-margin", mutex: "M23",
+			name: "without-margin", breaks: promise{mutex: "M23"},
 			doc:   "A holder is told of its loss only when the lease runs out.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, h.Session().TTL()/10-time.Millisecond, false) }),
 		},

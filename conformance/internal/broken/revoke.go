@@ -9,36 +9,46 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
+// revoke asks the holder with a token to let go.
+type revoke func(ctx context.Context, token uint64, reason string) error
+
+// revoking makes the spoil of a mistake in how others are asked to let go.
+func revoking(spoil func(c *coord.Client, w subject.Want, revoke revoke) revoke) func(*coord.Client, string, subject.Want) subject.Want {
+	return func(c *coord.Client, _ string, w subject.Want) subject.Want {
+		w.Revoke = spoil(c, w, w.Revoke)
+		return w
+	}
+}
+
 // revocationMistakes are about those who ask somebody to let go.
 func revocationMistakes() []mistake {
 	return []mistake{
 		{
-			name: "deaf", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "deaf", breaks: revocationPromise,
 			doc:   "Who is asked to let go does not hear of it.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return deaf{h} }),
 		},
 		{
-			name: "anonymous-revocation", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "anonymous-revocation", breaks: revocationPromise,
 			doc:   "Who is asked to let go is not told by whom.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return anonymous{h} }),
 		},
 		{
-			name: "listens-once", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "listens-once", breaks: revocationPromise,
 			doc:   "A request that was not there when the listening began is not heard.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return impatient{h} }),
 		},
 		{
-			name: "long-reason-unheard", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "long-reason-unheard", breaks: revocationPromise,
 			doc:   "A request with a reason of more than 200 bytes is not heard.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return short{h} }),
 		},
 		{
-			name: "one-request-at-a-time", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "one-request-at-a-time", breaks: revocationPromise,
 			doc: "A request waits until an earlier one, of another entry, has been met.",
-			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
+			spoil: revoking(func(c *coord.Client, _ subject.Want, revoke revoke) revoke {
 				turn := c.Local(askTurnKey{}, func() any { return make(chan struct{}, 1) }).(chan struct{})
-				revoke := w.Revoke
-				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+				return func(ctx context.Context, token uint64, reason string) error {
 					select { // if both are ready either is right
 					case turn <- struct{}{}:
 						defer func() { <-turn }()
@@ -47,25 +57,23 @@ func revocationMistakes() []mistake {
 						return ctx.Err()
 					}
 				}
-				return w
-			},
+			}),
 		},
 		{
-			name: "listens-for-ever", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "listens-for-ever", breaks: revocationPromise,
 			doc:   "Listening ends neither with its ctx nor with the hold.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return tireless{h} }),
 		},
 		{
-			name: "revoked-is-released", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "revoked-is-released", breaks: revocationPromise,
 			doc:   "Who is asked to let go has let go.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return obedient{h} }),
 		},
 		{
-			name: "requests-stay", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "requests-stay", breaks: revocationPromise,
 			doc: "A request is not withdrawn when who made it gives up.",
-			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
-				revoke := w.Revoke
-				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+			spoil: revoking(func(_ *coord.Client, _ subject.Want, revoke revoke) revoke {
+				return func(ctx context.Context, token uint64, reason string) error {
 					done := make(chan error, 1)
 					go func() { done <- revoke(context.WithoutCancel(ctx), token, reason) }() // until the client is closed
 					select {
@@ -75,15 +83,13 @@ func revocationMistakes() []mistake {
 						return ctx.Err()
 					}
 				}
-				return w
-			},
+			}),
 		},
 		{
-			name: "asking-the-gone-fails", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "asking-the-gone-fails", breaks: revocationPromise,
 			doc: "To ask somebody who has left is an error.",
-			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
-				revoke := w.Revoke
-				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+			spoil: revoking(func(_ *coord.Client, w subject.Want, revoke revoke) revoke {
+				return func(ctx context.Context, token uint64, reason string) error {
 					c, err := w.Contenders(ctx)
 					for _, who := range append(c.Holders, c.Waiters...) {
 						if who.Token == token {
@@ -92,20 +98,17 @@ func revocationMistakes() []mistake {
 					}
 					return errors.Join(coord.ErrInvalid, err)
 				}
-				return w
-			},
+			}),
 		},
 		{
-			name: "asks-and-leaves", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "asks-and-leaves", breaks: revocationPromise,
 			doc: "Revoke returns when the request was heard, and not when it was granted.",
-			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
-				revoke := w.Revoke
-				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+			spoil: revoking(func(_ *coord.Client, _ subject.Want, revoke revoke) revoke {
+				return func(ctx context.Context, token uint64, reason string) error {
 					go func() { _ = revoke(context.WithoutCancel(ctx), token, reason) }() // until the client is closed
 					return nil
 				}
-				return w
-			},
+			}),
 		},
 	}
 }

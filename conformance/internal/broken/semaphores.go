@@ -18,6 +18,15 @@ func counting(name, breaks, doc string, spoil func(s subject.Counting) subject.C
 	}}
 }
 
+// wanting makes a broken semaphore of a sound one, by what its Want returns.
+func wanting(name, breaks, doc string, spoil func(w subject.Want) subject.Want) Recipe[Semaphore] {
+	return counting(name, breaks, doc, func(s subject.Counting) subject.Counting {
+		want := s.Want
+		s.Want = func(n int) subject.Want { return spoil(want(n)) }
+		return s
+	})
+}
+
 // brokenSemaphores keep the right line and do the wrong thing with it.
 func brokenSemaphores() []Recipe[Semaphore] {
 	return []Recipe[Semaphore]{
@@ -33,15 +42,10 @@ func brokenSemaphores() []Recipe[Semaphore] {
 				}
 				return s
 			}),
-		counting("too-many-wait", "P10", "Who wants more than the limit waits for ever.",
-			func(s subject.Counting) subject.Counting {
-				want := s.Want
-				s.Want = func(n int) subject.Want {
-					w := want(n)
-					w.Acquire = patient(w.Acquire)
-					return w
-				}
-				return s
+		wanting("too-many-wait", "P10", "Who wants more than the limit waits for ever.",
+			func(w subject.Want) subject.Want {
+				w.Acquire = patient(w.Acquire)
+				return w
 			}),
 		counting("limit-not-told", "P11", "A change of the limit is known to this client only.",
 			func(s subject.Counting) subject.Counting {
@@ -62,39 +66,29 @@ func brokenSemaphores() []Recipe[Semaphore] {
 				}
 				return s
 			}),
-		counting("mismatch-without-details", "P9", "Who was given another limit is told only that it is invalid.",
-			func(s subject.Counting) subject.Counting {
-				want := s.Want
-				s.Want = func(n int) subject.Want {
-					w := want(n)
-					acquire := w.Acquire
-					w.Acquire = func(ctx context.Context) (subject.Hold, error) {
-						h, err := acquire(ctx)
-						if errors.Is(err, semaphore.ErrLimit) {
-							err = coord.ErrInvalid
-						}
-						return h, err
+		wanting("mismatch-without-details", "P9", "Who was given another limit is told only that it is invalid.",
+			func(w subject.Want) subject.Want {
+				acquire := w.Acquire
+				w.Acquire = func(ctx context.Context) (subject.Hold, error) {
+					h, err := acquire(ctx)
+					if errors.Is(err, semaphore.ErrLimit) {
+						err = coord.ErrInvalid
 					}
-					return w
+					return h, err
 				}
-				return s
+				return w
 			}),
-		counting("without-permits", "P7", "The listing does not say how many.",
-			func(s subject.Counting) subject.Counting {
-				want := s.Want
-				s.Want = func(n int) subject.Want {
-					w := want(n)
-					contenders := w.Contenders
-					w.Contenders = func(ctx context.Context) (coord.Contenders, error) {
-						c, err := contenders(ctx)
-						for i := range c.Waiters {
-							c.Waiters[i].Permits = 1
-						}
-						return c, err
+		wanting("without-permits", "P7", "The listing does not say how many.",
+			func(w subject.Want) subject.Want {
+				contenders := w.Contenders
+				w.Contenders = func(ctx context.Context) (coord.Contenders, error) {
+					c, err := contenders(ctx)
+					for i := range c.Waiters {
+						c.Waiters[i].Permits = 1
 					}
-					return w
+					return c, err
 				}
-				return s
+				return w
 			}),
 		{"names-folded", "P8", "Names that differ in capitals are one.",
 			func(c *coord.Client, name string, limit int) subject.Counting {

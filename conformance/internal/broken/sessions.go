@@ -25,21 +25,21 @@ func on(spoil func(c *coord.Client, s *coord.Session, own func() subject.Want, s
 func sessionMistakes() []mistake {
 	return []mistake{
 		{
-			name: "session-ignored", mutex: "M25", rwlock: "R25", semaphore: "P29",
+			name: "session-ignored", breaks: givenSessionPromise,
 			doc: "A session that the recipe was given is not used.",
 			spoil: on(func(_ *coord.Client, _ *coord.Session, _ func() subject.Want, shared subject.Want) subject.Want {
 				return shared
 			}),
 		},
 		{
-			name: "session-closed-by-release", mutex: "M25", rwlock: "R25", semaphore: "P29",
+			name: "session-closed-by-release", breaks: givenSessionPromise,
 			doc: "A release closes the session, also one that belongs to the caller.",
 			spoil: on(func(c *coord.Client, s *coord.Session, own func() subject.Want, _ subject.Want) subject.Want {
 				return holding(func(h subject.Hold) subject.Hold { return closing{h, s} })(c, "", own())
 			}),
 		},
 		{
-			name: "session-replaced", mutex: "M25", rwlock: "R25", semaphore: "P29",
+			name: "session-replaced", breaks: givenSessionPromise,
 			doc: "When the session that the recipe was given is over, it goes on with the client's.",
 			spoil: on(func(_ *coord.Client, _ *coord.Session, own func() subject.Want, shared subject.Want) subject.Want {
 				w := own()
@@ -49,7 +49,7 @@ func sessionMistakes() []mistake {
 			}),
 		},
 		{
-			name: "no-session-will-do", mutex: "M25", rwlock: "R25", semaphore: "P29",
+			name: "no-session-will-do", breaks: givenSessionPromise,
 			doc: "A recipe that was given a session that is nil, or another client's, uses the one that the client shares.",
 			spoil: on(func(c *coord.Client, s *coord.Session, own func() subject.Want, shared subject.Want) subject.Want {
 				if s == nil || s.Client() != c {

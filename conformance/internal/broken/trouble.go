@@ -15,7 +15,7 @@ import (
 func troubleMistakes() []mistake {
 	return []mistake{
 		{
-			name: "trouble-is-final", mutex: "M10", rwlock: "R17", semaphore: "P19", election: "K11",
+			name: "trouble-is-final", breaks: lostRepliesPromise,
 			doc: "Who looks at the line before it joins takes a request that was lost for the answer.",
 			spoil: acquiring(func(c *coord.Client, _ string, acquire acquire) acquire {
 				return func(ctx context.Context) (subject.Hold, error) {
@@ -27,41 +27,37 @@ func troubleMistakes() []mistake {
 			}),
 		},
 		{
-			name: "revoke-trouble-is-final", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "revoke-trouble-is-final", breaks: revocationPromise,
 			doc: "Revoke takes a lost request for the holder's answer.",
-			spoil: func(c *coord.Client, _ string, w subject.Want) subject.Want {
-				revoke := w.Revoke
-				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+			spoil: revoking(func(c *coord.Client, _ subject.Want, revoke revoke) revoke {
+				return func(ctx context.Context, token uint64, reason string) error {
 					if err := looksOnce(ctx, c); err != nil {
 						return err
 					}
 					return revoke(ctx, token, reason)
 				}
-				return w
-			},
+			}),
 		},
 		{
-			name: "revoke-hides-its-loss", mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4",
+			name: "revoke-hides-its-loss", breaks: revocationPromise,
 			doc: "Who asks another to let go, and loses its session, is told that its ctx has ended.",
-			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
-				revoke := w.Revoke
-				w.Revoke = func(ctx context.Context, token uint64, reason string) error {
+			spoil: revoking(func(_ *coord.Client, _ subject.Want, revoke revoke) revoke {
+				return func(ctx context.Context, token uint64, reason string) error {
 					err := revoke(ctx, token, reason)
 					if errors.Is(err, coord.ErrSessionLost) {
 						return context.Canceled
 					}
 					return err
 				}
-				return w
-			},
+			}),
 		},
 		{
-			name: "releases-without-a-pause", mutex: "M24", rwlock: "R24", semaphore: "P28", election: "K23",
+			name: "releases-without-a-pause", breaks: pacePromise,
 			doc:   "Who cannot reach the store to let go tries again at once.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return restless{h} }),
 		},
 		{
-			name: "creates-without-a-pause", mutex: "M24", rwlock: "R24", semaphore: "P28", election: "K23",
+			name: "creates-without-a-pause", breaks: pacePromise,
 			doc: "Who has no time left and does not know whether it has an entry makes it again at once.",
 			spoil: acquiring(func(c *coord.Client, _ string, acquire acquire) acquire {
 				return func(ctx context.Context) (subject.Hold, error) {
@@ -74,14 +70,14 @@ func troubleMistakes() []mistake {
 			}),
 		},
 		{
-			name: "clears-up-late", mutex: "M13", rwlock: "R18", semaphore: "P20", election: "K13",
+			name: "clears-up-late", breaks: removalPromise,
 			doc: "A release that was given up clears up later whatever the same program has in line by then.",
 			spoil: func(c *coord.Client, name string, w subject.Want) subject.Want {
 				return holding(func(h subject.Hold) subject.Hold { return clearing{h, name} })(c, name, w)
 			},
 		},
 		{
-			name: "refused-tries-on", mutex: "M10", rwlock: "R17", semaphore: "P19", election: "K11",
+			name: "refused-tries-on", breaks: lostRepliesPromise,
 			doc: "Who is refused by the store says so, and tries again behind its caller's back.",
 			spoil: acquiring(func(_ *coord.Client, _ string, acquire acquire) acquire {
 				return func(ctx context.Context) (subject.Hold, error) {
@@ -94,7 +90,7 @@ func troubleMistakes() []mistake {
 			}),
 		},
 		{
-			name: "abandons-late", mutex: "M10", rwlock: "R17", semaphore: "P19", election: "K11",
+			name: "abandons-late", breaks: lostRepliesPromise,
 			doc: "Who was given up while the store was away clears up when it is back, whatever the same program has in line by then.",
 			spoil: acquiring(func(c *coord.Client, name string, acquire acquire) acquire {
 				return func(ctx context.Context) (subject.Hold, error) {

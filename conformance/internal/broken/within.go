@@ -14,12 +14,12 @@ import (
 func withinMistakes() []mistake {
 	return []mistake{
 		{
-			name: "removal-untold-within", mutex: "M13", rwlock: "R18",
+			name: "removal-untold-within", breaks: promise{mutex: "M13", rwlock: "R18"},
 			doc:   "When an entry is removed its first hold ends, and the hold of a later re-entry does not.",
 			spoil: reentered(func(h subject.Hold) subject.Hold { return newUnremoved(h) }),
 		},
 		{
-			name: "inner-release-counts-down", mutex: "M13", rwlock: "R18",
+			name: "inner-release-counts-down", breaks: promise{mutex: "M13", rwlock: "R18"},
 			doc:   "The release of an inner hold counts down and returns nil, also if the entry was removed.",
 			spoil: reentered(func(h subject.Hold) subject.Hold { return counted{h} }),
 		},
@@ -62,7 +62,7 @@ func (h counted) Release(ctx context.Context) error {
 func backoffMistakes() []mistake {
 	return []mistake{
 		{
-			name: "backoff-never-reset", mutex: "M24", rwlock: "R24", semaphore: "P28", election: "K23",
+			name: "backoff-never-reset", breaks: pacePromise,
 			doc: "The pauses between attempts grow with each failure, and a success does not make them short again.",
 			spoil: acquiring(func(c *coord.Client, _ string, acquire acquire) acquire {
 				return func(ctx context.Context) (subject.Hold, error) {
