@@ -11,10 +11,11 @@ import (
 // blocked wants the wait for n, which the third client still sees, not to have
 // returned nil, and reports whether it still waits.
 func (t *Trial) blocked(w *waiting, n driver.Node, after string) bool {
+	over := ended(w.done) // before the look: what is seen then was there
 	if _, ok := find(t.Nodes(n.Dir), n); !ok {
 		return false // nothing can be said
 	}
-	if !ended(w.done) {
+	if !over {
 		return true
 	}
 	if w.err == nil {
