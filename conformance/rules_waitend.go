@@ -18,7 +18,8 @@ func waitEndRules() []Rule {
 			Cases: []Case{
 				{Name: "closed", Check: endsWithClose},
 				{Name: "ended by the store", Needs: NeedExpire, Check: endsWithExpiry},
-				{Name: "link frozen", Needs: NeedLink, Check: endsWithLoss},
+				{Name: "link frozen", Needs: NeedLink, Check: func(t *Trial) { endsWithLoss(t, func(l Link) { l.Freeze(netfault.Both) }) }},
+				{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) { endsWithLoss(t, Link.Cut) }},
 			},
 		},
 		{
@@ -70,22 +71,32 @@ func endsWithExpiry(t *Trial) {
 	t.endsLost(t.wait(s, n), "its session was ended by the store", driver.ErrSessionLost)
 }
 
-func endsWithLoss(t *Trial) {
+// endsWithLoss waits when a fault of the link comes, and begins a wait after it.
+func endsWithLoss(t *Trial, fault func(Link)) {
 	s, l := t.SessionOverLink()
 	n := t.Bystander(dir)
-	w := t.wait(s, n)
-	l.Freeze(netfault.Both)
+	waits := []*waiting{t.wait(s, n)}
+	fault(l)
+	waits = append(waits, t.startWait(s, n))
 	for start := time.Now(); !ended(s.Done()); t.pause() {
-		switch {
-		case time.Since(start) > t.h.Expiry:
-			t.NotVerified("Done did not close on a frozen link, which S1 is about")
-		case ended(w.done) && w.err == nil:
-			t.NotVerified("the wait ended with nil before the session did, which W2 is about")
-		case ended(w.done) && driver.Transient(w.err): // W5 lets it say so
-			w = t.wait(s, n)
+		if time.Since(start) > t.h.Expiry {
+			t.NotVerified("Done did not close on a broken link, which S1 is about")
+		}
+		for i, w := range waits {
+			switch {
+			case ended(w.done) && w.err == nil:
+				t.NotVerified("the wait ended with nil before the session did, which W2 is about")
+			case ended(w.done) && driver.Transient(w.err): // W5 lets it say so
+				waits[i] = t.startWait(s, n)
+			}
 		}
 	}
-	t.endsLost(w, "Done was closed", driver.ErrSessionLost)
+	for _, w := range waits {
+		if ended(w.done) && driver.Transient(w.err) { // a moment before
+			w = t.startWait(s, n)
+		}
+		t.endsLost(w, "Done was closed", driver.ErrSessionLost)
+	}
 	t.heal(l)
 	t.endsLost(t.wait(s, n), "its session was lost", driver.ErrSessionLost)
 }

@@ -246,5 +246,5 @@ func TestConformanceOwnClient(t *testing.T) {
 	w := newWorld(t, single.Get(t))
 	w.own = true
 	drivertest.Conforms(t, w.harness("consul, a client of one's own", suiteTTL, 999*time.Millisecond),
-		rules("B1", "C1", "C2", "C4", "C5", "C8", "L2", "L3", "L4", "O1", "W2", "W3", "W4", "W5", "U1", "U2", "U3", "U4", "E1", "E2", "E3", "F2", "F5"))
+		rules("B1", "C1", "C2", "C4", "C5", "C8", "L2", "L3", "L4", "O1", "W2", "W3", "W4", "W5", "U1", "U2", "U3", "U4", "E1", "E2", "E3", "F2"))
 }

@@ -213,6 +213,23 @@ func waitSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "begun-in-the-gap", Breaks: "W4",
+			Doc: "A wait that begins while the store is out of reach waits for that alone, also when its session ends.",
+			Apply: eachSession(func(s *session) {
+				s.wait = func(ctx context.Context, n driver.Node) error {
+					_, err := s.Session.List(ctx, n.Dir)
+					for away := driver.Transient(err); away && err != nil; _, err = s.Session.List(ctx, n.Dir) {
+						select {
+						case <-time.After(s.TTL() / 50):
+						case <-ctx.Done():
+							return ctx.Err()
+						}
+					}
+					return s.Session.WaitDelete(ctx, n)
+				}
+			}),
+		},
+		{
 			Name: "nil-for-the-lost", Breaks: "W4",
 			Doc: "A waiter whose session has died is told that it is its turn. (etcd's Election.Campaign returned nil: #11456.)",
 			Apply: afterWait(func(_ context.Context, _ *session, _ driver.Node, err error) error {
