@@ -31,7 +31,16 @@ func (c *client) serve(stubborn bool, opts ...coord.RecipeOption) *service {
 	s := &service{w: c.w, c: c, over: make(chan struct{}), terms: make(chan *election.Leadership, 100), ends: make(chan error)}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancelCause(c.w.Ctx)
-	c.w.Cleanup(func() { s.stop(nil); <-s.over })
+	c.w.Cleanup(func() {
+		s.stop(nil)
+		for {
+			select {
+			case s.ends <- nil: // to a stubborn function, of a test that has failed
+			case <-s.over:
+				return
+			}
+		}
+	})
 	go func() {
 		defer close(s.over)
 		s.err = c.election(opts...).Run(ctx, []byte("v"), func(ctx context.Context, l *election.Leadership) error {
