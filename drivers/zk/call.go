@@ -4,14 +4,53 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
+	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/driver/attempt"
+	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
+
+// connect makes a link. It begins at once to ask for a session with the timeout ttl, and
+// goes on until shutDown.
+func connect(parent context.Context, p peers, ttl time.Duration, log *zap.Logger) *link {
+	l := &link{
+		patience: min(max(ttl/6, 50*time.Millisecond), 2*time.Second),
+		peers:    p,
+		rounds:   dial.New(p.network, p.hosts, min(max(ttl/16, dial.Least), time.Second)),
+		wrong:    true,
+		changed:  make(chan struct{}),
+		trusted:  p.digest == nil,
+		sending:  make(map[string]func()),
+	}
+	takeBack := func(path string) { l.current().takeBack(path) } // with the connection, its watches are lost
+	l.watches = &watches{takeBack: takeBack, linger: time.Second, paths: make(map[string]*watchedPath)}
+	l.life, l.end = context.WithCancelCause(parent)
+	l.shut, l.shutting = context.WithCancel(context.Background())
+	library, events, _ := gozk.Connect(p.hosts, ttl, // fails only without hosts
+		gozk.WithDialer(l.dial),
+		gozk.WithHostProvider(provider{l}),
+		gozk.WithEventCallback(l.event),
+		gozk.WithLogger(libraryLog{log.Sugar()}),
+		gozk.WithLogInfo(false),
+		gozk.WithMaxConnBufferSize(128<<10)) // for MaxData, some paths and access control lists
+	l.change(func() { l.zk = library })
+	context.AfterFunc(l.life, l.dropIfOver)
+	l.calls.Go(func() { // ends with the library's last goroutine, which shutDown ends
+		for range events { // event has had them
+		}
+	})
+	return l
+}
+
+// libraryLog is the log of the library, in which there are no secrets.
+type libraryLog struct{ log *zap.SugaredLogger }
+
+func (c libraryLog) Printf(format string, args ...any) { c.log.Debugf(format, args...) }
 
 // call makes one request when the session is open on a connection. It returns when ctx
 // ends, which the library does not know: the request goes on, on a goroutine of the link,
@@ -25,19 +64,15 @@ func call[T any](ctx context.Context, l *link, request func(*gozk.Conn) (T, erro
 	if err != nil {
 		return value, l.unreached(err)
 	}
-	type answer struct {
-		value T
-		err   error
-	}
-	answers := make(chan answer, 1)
+	answers := make(chan func() (T, error), 1)
 	l.spawn(func() {
-		defer l.hasten()()
+		defer l.guard()()
 		value, err := request(l.zk)
-		answers <- answer{value, err}
+		answers <- func() (T, error) { return value, err }
 	})
 	select { // an answer that is ready together with the end is as good as one that came before
-	case a := <-answers:
-		return a.value, a.err
+	case answer := <-answers:
+		return answer()
 	case <-ctx.Done():
 		return value, ctx.Err()
 	case <-l.shut.Done():
@@ -45,10 +80,10 @@ func call[T any](ctx context.Context, l *link, request func(*gozk.Conn) (T, erro
 	}
 }
 
-// hasten looks after a request until the function that it returns is called. A server that
-// owes an answer gets another request: members of a cluster may not notice one until the
-// next comes (seen with 3.8). If the server then stays silent, another one is tried.
-func (l *link) hasten() (stop func()) {
+// guard guards a request until stop is called. A server that does not answer gets another
+// request: members of a cluster may not notice one until the next comes (seen with 3.8). If
+// the server stays silent, the link goes to another one.
+func (l *link) guard() (stop func()) {
 	w, sent := l.current(), time.Now()
 	nudge := time.AfterFunc(min(l.patience/4, 100*time.Millisecond), func() {
 		l.spawn(func() { _, _, _ = l.zk.Exists("/") })
@@ -66,34 +101,28 @@ func (l *link) hasten() (stop func()) {
 func (l *link) unreached(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.trouble != nil {
-		err = l.trouble
+	if l.dialErr != nil {
+		err = l.dialErr
 	}
-	if l.session == 0 && l.asked {
+	if l.session == 0 && l.wire != nil {
 		return err
 	}
 	return attempt.NotSent(err)
 }
 
-// multi makes a transaction. If the server refuses it the error is a *refused.
+var errRefused = errors.New("the server refused the transaction")
+
+// multi makes a transaction. If the server refuses it the error Is errRefused, and the results
+// tell which operation it was.
 func multi(ctx context.Context, l *link, ops ...any) ([]gozk.MultiResponse, error) {
 	return call(ctx, l, func(c *gozk.Conn) ([]gozk.MultiResponse, error) {
 		results, err := c.Multi(ops...)
-		if part := slices.IndexFunc(results, func(r gozk.MultiResponse) bool { return r.Error != nil }); part >= 0 {
-			return nil, &refused{part, err}
+		if err != nil && len(results) > 0 {
+			err = fmt.Errorf("%w: %w", errRefused, err)
 		}
 		return results, err
 	})
 }
-
-// refused is the error of a transaction of which a part was refused, and so all of it.
-type refused struct {
-	part int
-	err  error
-}
-
-func (e *refused) Error() string { return e.err.Error() }
-func (e *refused) Unwrap() error { return e.err }
 
 // agree has the servers agree on a transaction that changes nothing. The answer proves
 // that a majority follows the leader, that the session lives, and that the server has
@@ -104,36 +133,31 @@ func agree(ctx context.Context, l *link) error {
 	alarm := time.AfterFunc(l.patience, func() { w.drop() })
 	defer alarm.Stop()
 	_, err := multi(ctx, l, &gozk.CheckVersionRequest{Path: "/", Version: -1})
-	if _, refused := errors.AsType[*refused](err); refused { // that was agreed on like anything else
+	if errors.Is(err, errRefused) { // that was agreed on like anything else
 		return nil
 	}
 	return err
 }
 
-// kinds are the library's errors for answers that say that the server did nothing.
-// The kind nil is of those that the driver handles itself.
-var kinds = []struct{ err, kind error }{
+// answers are the library's errors that say that the server, or the library, did nothing. The
+// kind nil is of those that the driver handles itself.
+var answers = []struct{ err, kind error }{
 	{gozk.ErrNoAuth, driver.ErrDenied},
 	{gozk.ErrAuthFailed, driver.ErrDenied},
 	{gozk.ErrInvalidACL, driver.ErrDenied},
 	{gozk.ErrSessionExpired, driver.ErrSessionLost},
 	{gozk.ErrNoNode, nil},
 	{gozk.ErrBadVersion, nil},
-	{gozk.ErrNodeExists, nil},
 	{gozk.ErrNoChildrenForEphemerals, driver.ErrInvalid},
-	{gozk.ErrBadArguments, driver.ErrInvalid},
-	{gozk.ErrAPIError, driver.ErrInvalid},
-	{gozk.ErrInvalidPath, driver.ErrInvalid},
-	{gozk.ErrShortBuffer, driver.ErrInvalid}, // the request is larger than the library's buffer
 }
 
-// codes are answers for which the library has no error but a text with the number.
-var codes = []struct {
+// numbers are answers for which the library has only a text with the number, at the end of
+// the error.
+var numbers = []struct {
 	text string
 	kind error
 	says string
 }{
-	{"unknown error: -5", driver.ErrInvalid, "the server does not understand the request"},
 	{"unknown error: -6", driver.ErrUnsupported, "the server does not know the request; the driver needs ZooKeeper 3.5.3 or later"},
 	{"unknown error: -119", driver.ErrUnavailable, "the server is read-only"},
 	{"unknown error: -125", driver.ErrDenied, "a quota is exceeded"},
@@ -146,20 +170,20 @@ func answered(o attempt.Op, err error) error {
 	if _, done := errors.AsType[*driver.Error](err); done || err == nil {
 		return err
 	}
-	for _, c := range codes {
-		if err.Error() == c.text {
-			return o.Failed(c.kind, fmt.Errorf("%s (%w)", c.says, err))
+	for _, a := range answers {
+		if errors.Is(err, a.err) {
+			return o.Failed(a.kind, err)
 		}
 	}
-	for _, k := range kinds {
-		if errors.Is(err, k.err) {
-			return o.Failed(k.kind, err)
+	for _, a := range numbers {
+		if strings.HasSuffix(err.Error(), a.text) {
+			return o.Failed(a.kind, fmt.Errorf("%s (%w)", a.says, err))
 		}
 	}
-	if _, ok := errors.AsType[*refused](err); ok {
-		return o.Failed(driver.ErrInvalid, fmt.Errorf("the server refused the transaction: %w", err))
-	}
-	if errors.Is(err, gozk.ErrNoServer) { // the library has dropped it unsent
+	switch {
+	case errors.Is(err, errRefused):
+		return o.Failed(driver.ErrInvalid, err)
+	case errors.Is(err, gozk.ErrNoServer): // the library has dropped it unsent
 		return attempt.NotSent(err)
 	}
 	return err
@@ -183,60 +207,40 @@ func unfinished(o attempt.Op, err error) error {
 	return err
 }
 
-// behind runs f right behind the message that holds text: when it was written, and before
-// ctx ends.
-func (l *link) behind(ctx context.Context, text string, f func()) {
-	written := make(chan struct{})
+// behind has f run right behind the next message that holds text. nil takes that back.
+func (l *link) behind(text string, f func()) {
 	l.mu.Lock()
-	l.sending[text] = written
-	l.mu.Unlock()
-	l.spawn(func() {
-		select {
-		case <-written:
-			f()
-		case <-ctx.Done():
-			l.mu.Lock()
-			delete(l.sending, text)
-			l.mu.Unlock()
-		}
-	})
+	defer l.mu.Unlock()
+	if l.sending[text] = f; f == nil {
+		delete(l.sending, text)
+	}
 }
 
 // spawn runs f on a goroutine that shutDown waits for, but not after that.
 func (l *link) spawn(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shut.Err() == nil {
-		l.calls.Go(f)
-	}
+	l.start(f)
 }
 
-// bye has the store end the session, on whatever connection there is or will be. nil says
-// that there is no such session any more. It is called when the session is over for its
-// owner; when the last call has returned, the link is quiet.
-func (l *link) bye(ctx context.Context) error {
-	l.change(func() { l.parting++ })
-	defer func() {
-		l.end(&driver.Error{Op: "session", Store: store, Kind: driver.ErrClosed})
-		l.change(func() { l.parting-- })
-		l.quiet()
-	}()
-	for said := (*wire)(nil); ; {
-		none := false
-		err := l.await(ctx, func() bool {
-			none = l.expired || l.session == 0 || l.shut.Err() != nil
-			return none || l.up && l.wire != said
-		})
-		if err != nil || none {
-			return err
+// endSession has the store end the session, on the connection that there is and on each later
+// one. The server closes a connection then, and says on the next one that the session has
+// expired. nil says that there is no such session any more.
+func (l *link) endSession(ctx context.Context) error {
+	l.change(func() {
+		if l.ending++; l.up {
+			l.start(l.wire.endSession)
 		}
-		said = l.current()
-		said.bye() // the server closes the connection, and says on the next one that the session has expired
-	}
+	})
+	defer func() {
+		l.change(func() { l.ending-- })
+		l.dropIfOver()
+	}()
+	return l.await(ctx, func() bool { return l.expired || l.session == 0 || l.shut.Err() != nil })
 }
 
-// shutDown ends the link, without a word to the store if bye has not had it. It returns
-// when nothing of it runs any more, except that Close of the library may wait for a second.
+// shutDown ends the link, but does not end the session in the store. It returns when nothing of
+// the link runs any more, except that Close of the library may wait for a second.
 func (l *link) shutDown() {
 	l.end(&driver.Error{Op: "session", Store: store, Kind: driver.ErrClosed})
 	l.change(func() {
@@ -244,6 +248,5 @@ func (l *link) shutDown() {
 		l.wire.drop()
 	})
 	go l.zk.Close()
-	<-l.gone
 	l.calls.Wait()
 }

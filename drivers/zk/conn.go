@@ -2,6 +2,7 @@ package zk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,17 +29,8 @@ const (
 	minTTL = time.Millisecond
 	maxTTL = math.MaxInt32 * time.Millisecond
 
-	// observerTTL is the timeout of the session by which observers without one look.
-	// Nothing depends on it.
-	observerTTL = 10 * time.Second
-
-	// relook is after how long a watch looks again though no event came. There are none of
-	// a directory whose permissions were changed, and none on a server that is cut off from
-	// the others and has not noticed.
-	relook = 15 * time.Second
-
-	mostAttempt = 5 * time.Second        // of what is done without a session
-	parting     = 250 * time.Millisecond // how long the store has to end what nobody uses
+	observerTTL = 10 * time.Second // of a session to look by; nothing depends on it
+	mostAttempt = 5 * time.Second  // of what is done without a session
 )
 
 func init() {
@@ -67,9 +59,9 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 	who, given := t.Params["acl"]
 	if t.Username != "" {
 		p.digest = []byte(t.Username + ":" + string(t.Password))
-		if who != "open" {
-			acl = gozk.AuthACL(gozk.PermAll)
-		}
+	}
+	if t.Username != "" && who != "open" {
+		acl = gozk.AuthACL(gozk.PermAll)
 	}
 	switch first, _, _ := strings.Cut(t.Namespace, "/"); {
 	case ctx.Err() != nil:
@@ -96,7 +88,11 @@ type conn struct {
 	log      *zap.Logger
 	sessions *sessions.Keeper
 	hub      *watch.Hub
-	relook   time.Duration // see the constant
+
+	// relook is after how long a watch looks again though no event came. There are none of
+	// a directory whose permissions were changed, and none on a server that is cut off from
+	// the others and has not noticed.
+	relook time.Duration
 
 	living   sync.Mutex            // guards the following
 	open     map[*session]struct{} // sessions
@@ -104,7 +100,10 @@ type conn struct {
 }
 
 func newConn(s space, p peers, acl []gozk.ACL, log *zap.Logger) *conn {
-	c := &conn{tree: newTree(s, acl), peers: p, log: log, sessions: sessions.New(store), relook: relook, open: make(map[*session]struct{})}
+	c := &conn{
+		tree:  &tree{space: s, acl: acl, dirs: make(map[string]*directory)},
+		peers: p, log: log, sessions: sessions.New(store), relook: 15 * time.Second, open: make(map[*session]struct{}),
+	}
 	c.hub = watch.NewHub(store, c.sessions, c.follow)
 	return c
 }
@@ -126,59 +125,53 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// dispose gives back what is not used any more.
+// dispose gives back what is not used any more. If the store is slow, the session expires.
 func (c *conn) dispose(l *link) {
-	ctx, cancel := context.WithTimeout(context.Background(), parting)
+	ctx, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer cancel()
-	_ = l.bye(ctx) // or it expires
+	_ = l.endSession(ctx)
 	l.shutDown()
+}
+
+// discard is dispose for a caller that does not wait.
+func (c *conn) discard(l *link) {
+	if !c.sessions.Go(func() { c.dispose(l) }) {
+		l.shutDown()
+	}
 }
 
 // OpenSession implements driver.Conn. If the reply is lost, or says something else than was
 // asked for, the session that it was about expires by itself.
 func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 	o := attempt.Op{Store: store, Name: "open session", Write: true, Limit: min(max(ttl/3, 2*time.Second), mostAttempt)}
-	if err := driver.CheckTTL(ttl, minTTL, maxTTL); err != nil {
-		return nil, o.Failed(nil, fmt.Errorf("%w, within the bounds of the servers' configuration", err))
-	}
-	if ttl%time.Millisecond != 0 {
-		return nil, invalid(o, "TTL: %v; want whole milliseconds from %v to %v", ttl, minTTL, maxTTL)
+	if driver.CheckTTL(ttl, minTTL, maxTTL) != nil || ttl%time.Millisecond != 0 {
+		return nil, invalid(o, "TTL: %v; want whole milliseconds from %v to %v, within the bounds of the servers' configuration", ttl, minTTL, maxTTL)
 	}
 	if ctx.Err() != nil {
 		return nil, o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
 	}
-	l, err := connect(c.sessions.Life(), c.peers, ttl, c.log)
-	if err != nil {
-		return nil, o.Failed(driver.ErrInvalid, err)
-	}
-	s := &session{link: l, tree: c.tree, slots: make(map[slotKey]slot), alone: make(map[string]string)}
-	err = o.Do(ctx, c.sessions.Life(), func(ctx context.Context) error { return answered(o, s.establish(ctx, o, ttl)) })
+	l := connect(c.sessions.Life(), c.peers, ttl, c.log)
+	s := &session{link: l, tree: c.tree, slots: make(map[slotKey]slot)}
+	err := o.Do(ctx, c.sessions.Life(), func(ctx context.Context) error { return answered(o, s.establish(ctx, o, ttl)) })
 	if err == nil {
 		err = c.sessions.Open(&s.Session, renewal(l, ttl))
 	}
 	if err != nil {
-		if !c.sessions.Go(func() { c.dispose(l) }) {
-			l.shutDown()
-		}
+		c.discard(l)
 		return nil, err
 	}
 	c.living.Lock()
 	c.open[s] = struct{}{}
 	c.living.Unlock()
-	if !c.sessions.Go(func() { c.attend(s) }) { // the connection was closed in the meantime
+	if !c.sessions.Go(func() {
+		s.attend(c.sessions.Life())
+		c.living.Lock()
+		defer c.living.Unlock()
+		delete(c.open, s)
+	}) { // the connection was closed in the meantime
 		l.shutDown()
 	}
 	return s, nil
-}
-
-func (c *conn) attend(s *session) {
-	s.attend(c.sessions.Life())
-	c.living.Lock()
-	delete(c.open, s)
-	c.living.Unlock()
-	if errors.Is(s.Err(), driver.ErrSessionLost) {
-		c.forget()
-	}
 }
 
 // List implements driver.Conn. It lists what the servers had agreed on when it was called,
@@ -186,50 +179,42 @@ func (c *conn) attend(s *session) {
 func (c *conn) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
 	o := attempt.Op{Store: store, Name: "list", Key: dir, Limit: mostAttempt}
 	for range 3 {
-		var l *link
-		if l, err = c.anyLink(o); err != nil {
+		l, err := c.anyLink(o)
+		if err != nil {
 			return nil, err
 		}
 		err = o.Do(ctx, l.life, func(ctx context.Context) (err error) {
 			if err = agree(ctx, l); err == nil {
-				nodes, err = c.list(ctx, l, dir, false)
+				nodes, err = c.list(ctx, l, dir, false, listing{})
 			}
 			return answered(o, err)
 		})
-		if !errors.Is(err, driver.ErrSessionLost) {
+		if !errors.Is(err, driver.ErrSessionLost) { // which is of no concern: there is another link
 			return nodes, err
 		}
-		// The link's session is over, which is no concern of a list.
 	}
 	return nil, o.Failed(driver.ErrUnavailable, errOutlived)
 }
 
 // anyLink returns a link to look by: that of a session if there is one, for each takes two
 // megabytes of memory and a connection of the servers, and one for the purpose otherwise.
-func (c *conn) anyLink(o attempt.Op) (l *link, err error) {
+func (c *conn) anyLink(o attempt.Op) (*link, error) {
 	c.living.Lock()
 	defer c.living.Unlock()
-	life := c.sessions.Life()
 	for s := range c.open {
 		if s.Err() == nil && s.link.life.Err() == nil {
 			return s.link, nil
 		}
 	}
-	if former := c.observer; former != nil && former.life.Err() != nil {
-		c.observer = nil
-		c.forget()
-		if !c.sessions.Go(func() { c.dispose(former) }) {
-			former.shutDown()
-		}
-	}
-	if life.Err() != nil {
+	switch former := c.observer; {
+	case c.sessions.Life().Err() != nil:
 		return nil, o.Failed(driver.ErrClosed, nil)
+	case former != nil && former.life.Err() == nil:
+		return former, nil
+	case former != nil:
+		c.discard(former)
 	}
-	if c.observer == nil {
-		if c.observer, err = connect(life, c.peers, observerTTL, c.log); err != nil {
-			return nil, o.Failed(driver.ErrInvalid, err)
-		}
-	}
+	c.observer = connect(c.sessions.Life(), c.peers, observerTTL, c.log)
 	return c.observer, nil
 }
 
@@ -272,15 +257,13 @@ func (c *conn) follow(ctx context.Context, dir string, show func(watch.List)) er
 			begun, shown = true, nodes
 			show(watch.List{Nodes: nodes})
 		}
-		again := time.NewTimer(c.relook)
 		select { // whichever comes first, the next look finds out about the others
 		case <-wake:
-		case <-again.C:
+		case <-time.After(c.relook):
 			agreed = false
 		case <-l.life.Done():
 		case <-ctx.Done():
 		}
-		again.Stop()
 	}
 }
 
@@ -288,32 +271,29 @@ func alike(a, b driver.Node) bool { return a.Same(b) && bytes.Equal(a.Data, b.Da
 
 // look reads a directory that is watched: its data, which updates write to, and its names.
 // Both set a watch, or if there is no directory, the look whether there is one.
-func (c *conn) look(ctx context.Context, l *link, dir string) (nodes []driver.Node, err error) {
+func (c *conn) look(ctx context.Context, l *link, dir string) ([]driver.Node, error) {
 	path := c.dir(dir)
-	for err = errMoved; err == errMoved && ctx.Err() == nil; {
-		var ls listing
-		var unlisted error
-		var reading sync.WaitGroup
-		reading.Go(func() { ls, unlisted = children(ctx, l, path) })
-		it, unread := get(ctx, l, path)
-		reading.Wait()
-		switch missing := gozk.ErrNoNode; {
-		case errors.Is(unread, missing) && errors.Is(unlisted, missing):
-			there, failed := call(ctx, l, func(c *gozk.Conn) (bool, error) {
-				there, _, err := c.Exists(path)
-				return there, err
-			})
-			if failed != nil || !there {
-				return nil, failed
-			}
-		case unread == nil && unlisted == nil && it.stat.Mzxid == ls.stat.Mzxid:
-			c.directory(dir).advance(ls.stat, string(it.data))
-			nodes, err = c.nodes(ctx, l, dir, ls, false, made{})
-		case unread != nil && !errors.Is(unread, missing):
-			return nil, unread
-		case unlisted != nil && !errors.Is(unlisted, missing):
-			return nil, unlisted
+	var ls listing
+	var unlisted error
+	var reading sync.WaitGroup
+	reading.Go(func() { ls, unlisted = children(ctx, l, path) })
+	it, unread := get(ctx, l, path)
+	reading.Wait()
+	switch err := cmp.Or(unread, unlisted); {
+	case errors.Is(err, gozk.ErrNoNode):
+		there, err := call(ctx, l, func(c *gozk.Conn) (bool, error) {
+			there, _, err := c.Exists(path)
+			return there, err
+		})
+		if err != nil || !there {
+			return nil, err
 		}
+		return c.look(ctx, l, dir)
+	case err != nil:
+		return nil, err
+	case it.stat.Mzxid != ls.stat.Mzxid: // an update came in between
+		return c.look(ctx, l, dir)
 	}
-	return nodes, err
+	c.directory(dir).advance(ls.stat, string(it.data))
+	return c.list(ctx, l, dir, false, ls)
 }

@@ -116,7 +116,7 @@ func TestCrowdOfOneProcess(t *testing.T) {
 	f.create(s, "d", "bystander")
 	_, err := s.List(within(t), "d")
 	must(t, err)
-	const many = 500
+	const many = 200
 	got := f.tap.during(func() {
 		var joining sync.WaitGroup
 		for _, by := range []*session{s, o} {

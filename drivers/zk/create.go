@@ -18,210 +18,144 @@ import (
 // Create implements driver.Session. The number of a node depends on its directory, so it
 // costs what CreateList costs.
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-	n, _, err := s.create(ctx, dir, id, data)
+	n, _, err := s.CreateList(ctx, dir, id, data)
 	return n, err
 }
 
-// CreateList implements driver.CreateLister. The list leaves out data, which would be a
-// request for each node.
-func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.create(ctx, dir, id, data)
-}
-
-// List implements driver.Session. A server that carries the session has all that the
-// session was told of, and what preceded it (L3).
-func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	return s.list(ctx, dir, false)
-}
-
-// ListNames implements driver.NameLister.
-func (s *session) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
-	return s.list(ctx, dir, true)
-}
-
-func (s *session) list(ctx context.Context, dir string, byName bool) ([]driver.Node, error) {
-	return do(ctx, s, s.Read("list", dir), func(ctx context.Context, l *link) ([]driver.Node, error) {
-		return s.tree.list(ctx, l, dir, byName)
-	})
-}
-
-// errUndone is a directory that is being removed again and again.
-var errUndone = errors.New("another client removes what is created, again and again")
-
-// create makes a node, or finds the one of an earlier call, and lists the directory
-// by name.
-func (s *session) create(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
-	k, o := slotKey{dir, id}, s.Write("create", s.tree.dir(dir))
+// CreateList implements driver.CreateLister. It makes a node, or finds the one of an earlier
+// call. The list leaves out data, which would be a request for each node.
+func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
+	k, path := slotKey{dir, id}, s.tree.dir(dir)
+	o, read := s.Write("create", path), s.Read("create", path)
 	if err := driver.CheckData(data); err != nil {
 		return n, nil, o.Failed(nil, err)
 	}
-	data = bytes.Clone(data)
 	for start := time.Now(); time.Since(start) < o.Limit; {
-		if err := s.settle(ctx, o, k); err != nil {
+		switch left := s.slot(k); {
+		case left.doubt && left.base == "":
+			err = s.find(ctx, o, k)
+		case left.doubt: // to return the node would be to return one that is removed later
+			err = s.remove(ctx, o, k, left.base)
+		default:
+			err = nil
+		}
+		if err != nil {
 			return n, nil, unfinished(o, err)
 		}
-		m := made{base: s.slot(k).base}
-		if m.base == "" {
-			if m, err = s.makeNode(ctx, o, k, data); err != nil {
+		base, its, lists := s.slot(k).base, bytes.Clone(data), (<-chan listing)(nil)
+		if base == "" {
+			base, lists, err = s.makeNode(ctx, o, k, its)
+			if errors.Is(err, gozk.ErrNoNode) {
+				_, err = library(ctx, s, read, func(c *gozk.Conn) (struct{}, error) { return struct{}{}, s.tree.ensure(c, s.tree.acl, path) })
+				if err == nil {
+					continue
+				}
+			}
+			if err != nil {
 				return n, nil, err
 			}
 		}
 		// From here on there is a node, whatever goes wrong.
-		if all, err = s.show(ctx, o, k, m); err != nil && !errors.Is(err, gozk.ErrNoNode) {
+		all, err = do(ctx, s, read, func(ctx context.Context) (nodes []driver.Node, err error) {
+			var ls listing
+			if lists == nil {
+				its, err = s.readOwn(ctx, dir, base)
+			} else {
+				select {
+				case ls = <-lists:
+				case <-ctx.Done():
+				}
+			}
+			if !slices.Contains(ls.names, base) {
+				ls = listing{}
+			}
+			if err == nil {
+				nodes, err = s.tree.list(ctx, s.link, dir, true, ls)
+			}
+			return nodes, err
+		})
+		if err != nil && !errors.Is(err, gozk.ErrNoNode) {
 			return n, nil, unfinished(o, err)
 		}
-		if i := slices.IndexFunc(all, func(n driver.Node) bool { return strings.HasSuffix(n.Key, "/"+m.base) }); i >= 0 {
-			s.noteAlone(dir, m.base, len(all) == 1)
+		if i := slices.IndexFunc(all, func(n driver.Node) bool { return strings.HasSuffix(n.Key, "/"+base) }); i >= 0 {
+			all[i].Data = its
 			return all[i], all, nil
 		}
-		s.changeSlot(k, m.base, func(v *slot) { *v = slot{} }) // an operator has removed it
+		s.setSlot(k, base, slot{}) // an operator has removed it
 	}
-	return n, nil, o.Failed(driver.ErrUncertain, errUndone)
+	return n, nil, o.Failed(driver.ErrUncertain, errors.New("another client removes what is created, again and again"))
+}
+
+// readOwn reads the data of a node that an earlier call has made. A server that lags behind
+// still shows it after an operator has removed it through another one, so the servers agree
+// first.
+func (s *session) readOwn(ctx context.Context, dir, base string) ([]byte, error) {
+	if err := agree(ctx, s.link); err != nil {
+		return nil, err
+	}
+	it, err := s.tree.read(ctx, s.link, dir, base)
+	return it.data, err
 }
 
 // makeNode makes a node by a transaction. The list of the directory travels right behind
-// it. If the session had the directory to itself lately, the transaction writes to the
-// directory instead: the answer tells how many nodes there are then, and if it is one,
-// there is nothing to list.
-func (s *session) makeNode(ctx context.Context, o attempt.Op, k slotKey, data []byte) (m made, err error) {
-	path := s.tree.dir(k.dir)
+// it. If the directory is likely to be empty, the transaction writes to the directory
+// instead: the answer tells how many nodes there are then, and if it is one, there is nothing
+// to list. lists gets the list, which may be empty. The error Is ErrNoNode if there is no
+// directory.
+func (s *session) makeNode(ctx context.Context, o attempt.Op, k slotKey, data []byte) (base string, lists <-chan listing, err error) {
+	path, d := s.tree.dir(k.dir), s.tree.directory(k.dir)
 	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
 	ops := []any{&gozk.CreateRequest{Path: path + "/" + stem + "-", Data: data, Acl: s.tree.acl, Flags: gozk.FlagEphemeral | gozk.FlagSequence}}
-	reading, cancel := context.WithTimeout(ctx, o.Limit)
-	defer cancel()
-	var lists chan listing
-	if s.likelyAlone(k.dir) {
+	list := make(chan listing, 1)
+	alone := d.takeEmpty()
+	if alone {
 		ops = append(ops, &gozk.SetDataRequest{Path: path, Version: -1})
 	} else {
-		lists = make(chan listing, 1)
-		s.link.behind(reading, stem, func() {
-			ls, _ := children(reading, s.link, path) // after an error, show lists again
-			lists <- ls
+		s.link.behind(stem, func() {
+			ls, _ := children(ctx, s.link, path)
+			list <- ls
 		})
+		defer s.link.behind(stem, nil)
 	}
-	start := time.Now()
-	results, err := s.fenced(ctx, o, false, ops, func(op int, err error) error {
-		if op > 0 || !errors.Is(err, gozk.ErrNoNode) || time.Since(start) > o.Limit {
-			return err
-		}
-		ensure := o
-		ensure.Write = false // a directory too many does no harm
-		_, err = library(ctx, s, ensure, func(c *gozk.Conn) (struct{}, error) { return struct{}{}, s.tree.ensure(c, s.tree.acl, path) })
-		return err
-	})
+	results, err := s.fenced(ctx, o, false, ops...)
 	switch {
 	case errors.Is(err, driver.ErrUncertain):
-		s.changeSlot(k, "", func(v *slot) { v.doubt = true })
-		return m, err
-	case errors.Is(err, gozk.ErrNoAuth) && len(ops) > 1: // there may be no permission to write to the directory
+		s.setSlot(k, "", slot{doubt: true})
+		return "", nil, err
+	case errors.Is(err, gozk.ErrNoAuth) && alone: // there may be no permission to write to the directory
 		return s.makeNode(ctx, o, k, data)
 	case err != nil:
-		return m, err
+		return "", nil, err
 	}
-	_, m.base = cut(results[1].String)
-	m.known = &remembered{data: data}
-	s.changeSlot(k, "", func(v *slot) { v.base = m.base })
-	d := s.tree.directory(k.dir)
-	if len(results) > 2 {
-		stat := *results[2].Stat
-		if d.advance(stat, m.base); stat.NumChildren == 1 {
-			m.listing = listing{[]string{m.base}, stat}
-		}
-	}
-	d.learn(m.base, *m.known, d.mzxid()) // nobody has updated it yet
-	if lists != nil {
-		select {
-		case m.listing = <-lists:
-		case <-reading.Done():
-		}
-	}
-	return m, nil
-}
-
-// likelyAlone reports whether the session's last node in a directory was the only one, and
-// was deleted since.
-func (s *session) likelyAlone(dir string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	base, known := s.alone[dir]
-	if known && base == "" {
-		delete(s.alone, dir)
-		return true
-	}
-	return false
-}
-
-// noteAlone remembers whether a node of the session is the only one.
-func (s *session) noteAlone(dir, base string, alone bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.alone, dir)
-	if len(s.alone) >= mostDirs {
-		clear(s.alone)
-	}
+	_, base = cut(results[1].String)
+	s.setSlot(k, "", slot{base: base})
 	if alone {
-		s.alone[dir] = base
-	}
-}
-
-// show returns the list that holds a node of the session. The error Is ErrNoNode, or the
-// list does not hold the node, if it is gone.
-func (s *session) show(ctx context.Context, o attempt.Op, k slotKey, m made) ([]driver.Node, error) {
-	o.Write = false
-	return do(ctx, s, o, func(ctx context.Context, l *link) (all []driver.Node, err error) {
-		if m.known == nil {
-			// An earlier call made the node. A server that lags behind still shows it after
-			// an operator has removed it through another one.
-			if err := agree(ctx, l); err != nil {
-				return nil, err
-			}
+		var ls listing
+		stat := *results[2].Stat
+		if d.advance(stat, base); stat.NumChildren == 1 {
+			ls = listing{[]string{base}, stat}
 		}
-		for err = errMoved; err == errMoved && ctx.Err() == nil; m.listing = (listing{}) {
-			if !slices.Contains(m.listing.names, m.base) {
-				if m.listing, err = children(ctx, l, s.tree.dir(k.dir)); err != nil {
-					return nil, err
-				}
-			}
-			all, err = s.tree.nodes(ctx, l, k.dir, m.listing, true, m)
-		}
-		return all, err
-	})
-}
-
-// settle clears up what earlier calls have left in a slot.
-func (s *session) settle(ctx context.Context, o attempt.Op, k slotKey) error {
-	if s.slot(k).doubt {
-		if err := s.find(ctx, o, k); err != nil {
-			return err
-		}
+		list <- ls
 	}
-	if known := s.slot(k); known.leaving > 0 { // to return the node would be to return one that is removed later
-		return s.remove(ctx, o, k, s.tree.dir(k.dir)+"/"+known.base)
-	}
-	return nil
+	d.learn(base, content{data: data}, 0)
+	return base, list, nil
 }
 
 // find moves the fence, so that no earlier Create makes a node any more, and looks for the
 // node that one has made.
 func (s *session) find(ctx context.Context, o attempt.Op, k slotKey) error {
-	o.Write = false                                             // to move the fence once more does no harm
-	if _, err := s.fenced(ctx, o, true, nil, nil); err != nil { // without operations none is refused
+	o.Write = false // to move the fence once more does no harm
+	if _, err := s.fenced(ctx, o, true); err != nil {
 		return err
 	}
-	path, prefix := s.tree.dir(k.dir), slotPrefix(s.ID(), k.id)
-	found, err := do(ctx, s, o, func(ctx context.Context, l *link) (string, error) {
-		ls, err := children(ctx, l, path)
+	found, err := do(ctx, s, o, func(ctx context.Context) (string, error) {
+		ls, err := children(ctx, s.link, s.tree.dir(k.dir))
 		for _, base := range ls.names {
-			n, ok := parseName(base)
-			if !ok || !strings.HasPrefix(base, prefix) {
+			if !strings.HasPrefix(base, slotPrefix(s.ID(), k.id)) {
 				continue
 			}
-			it, err := get(ctx, l, path+"/"+base)
-			if err != nil && !errors.Is(err, gozk.ErrNoNode) {
-				return "", err
-			}
-			if err == nil && it.stat.EphemeralOwner == n.owner {
-				return base, nil
+			if _, err := s.tree.read(ctx, s.link, k.dir, base); !errors.Is(err, gozk.ErrNoNode) {
+				return base, err
 			}
 		}
 		return "", err
@@ -229,7 +163,7 @@ func (s *session) find(ctx context.Context, o attempt.Op, k slotKey) error {
 	if err != nil && !errors.Is(err, gozk.ErrNoNode) {
 		return err
 	}
-	s.changeSlot(k, "", func(v *slot) { *v = slot{base: found} })
+	s.setSlot(k, "", slot{base: found})
 	return nil
 }
 
@@ -242,8 +176,63 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 			return err
 		}
 	}
-	if known := s.slot(k); known.base != "" {
-		return s.remove(ctx, o, k, s.tree.dir(dir)+"/"+known.base)
+	if base := s.slot(k).base; base != "" {
+		return s.remove(ctx, o, k, base)
 	}
 	return nil
+}
+
+// Update implements driver.Session. It writes the node's name to the directory as well:
+// that tells those who list it that they have to read nodes again, and those who watch it,
+// which.
+func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
+	o := s.Write("update", n.Key)
+	if err := errors.Join(driver.CheckData(data), s.tree.check(n)); err != nil {
+		return driver.Node{}, o.Failed(nil, err)
+	}
+	n.Data = bytes.Clone(data)
+	dir, base := cut(n.Key)
+	results, err := s.fenced(ctx, o, false,
+		&gozk.SetDataRequest{Path: n.Key, Data: n.Data, Version: -1},
+		&gozk.SetDataRequest{Path: dir, Data: []byte(base), Version: -1})
+	if errors.Is(err, gozk.ErrNoNode) {
+		err = o.Failed(driver.ErrGone, nil)
+	}
+	if err != nil {
+		return driver.Node{}, err
+	}
+	d, stat := s.tree.directory(n.Dir), *results[2].Stat
+	d.advance(stat, base)
+	d.learn(base, content{data: n.Data}, stat.Mzxid)
+	return n, nil
+}
+
+// Delete implements driver.Session. The name says which node is meant, also when another
+// stands in its slot.
+func (s *session) Delete(ctx context.Context, n driver.Node) error {
+	o := s.Write("delete", n.Key)
+	if err := s.tree.check(n); err != nil {
+		return o.Failed(nil, err)
+	}
+	_, base := cut(n.Key)
+	return s.remove(ctx, o, slotKey{n.Dir, n.ID}, base)
+}
+
+// remove deletes a node, if it is there.
+func (s *session) remove(ctx context.Context, o attempt.Op, k slotKey, base string) error {
+	_, err := library(ctx, s, o, func(c *gozk.Conn) (struct{}, error) {
+		err := c.Delete(s.tree.dir(k.dir)+"/"+base, -1)
+		if errors.Is(err, gozk.ErrNoNode) {
+			err = nil
+		}
+		return struct{}{}, err
+	})
+	switch {
+	case err == nil:
+		s.setSlot(k, base, slot{})
+		s.tree.directory(k.dir).removed(base)
+	case errors.Is(err, driver.ErrUncertain):
+		s.setSlot(k, base, slot{base, true})
+	}
+	return err
 }

@@ -47,6 +47,8 @@
 // two megabytes for the library's buffers. If the servers are silent, one goroutine of the
 // library may outlive Close for three seconds.
 //
-// The files, each of which uses those after it: conn.go, create.go, wait.go,
-// session.go, list.go, call.go, link.go, wire.go (what the library cannot do), keys.go.
+// # Files
+//
+// Each uses only what is in itself and in those after it: conn.go, create.go, session.go,
+// list.go, call.go, link.go, watch.go, wire.go (what the library cannot do), keys.go.
 package zk

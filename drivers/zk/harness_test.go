@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -199,8 +200,8 @@ func isUp(l *link) bool {
 
 // numberOf is the session's number.
 func numberOf(s *session) int64 {
-	id, _ := parseSession(s.ID())
-	return id
+	id, _ := strconv.ParseUint(s.ID(), 16, 64)
+	return int64(id)
 }
 
 // eventuallyRenewed waits until the session was renewed some times, by whatever server

@@ -20,24 +20,16 @@ type space string
 
 func (s space) dir(dir string) string { return string(s) + "/" + dir }
 
-func (s space) fences() string { return string(s) + "/.sessions" }
-
-// fence is where a session's fence stands. A position of it has the number of the fence in its upper
-// half and its version in the lower. If an operator removes the fence, the next one has
+// fence is where a session's fence stands. A position has the number of the fence in its
+// upper half and its version in the lower. If an operator removes the fence, the next one has
 // another number.
 func (s space) fence(session string, at uint64) string {
-	return s.fences() + "/" + session + "-" + strconv.FormatUint(at>>32, 10)
+	return s.dir(".sessions/" + session + "-" + strconv.FormatUint(at>>32, 10))
 }
 
 // formatSession writes a session's number as ZooKeeper's own tools do, but with
 // leading zeros.
 func formatSession(id int64) string { return fmt.Sprintf("%016x", uint64(id)) }
-
-// parseSession is the reverse of formatSession.
-func parseSession(s string) (id int64, ok bool) {
-	n, err := strconv.ParseUint(s, 16, 64)
-	return int64(n), err == nil && n != 0 && formatSession(int64(n)) == s
-}
 
 // slotPrefix begins the names of all nodes that a session makes for an id.
 func slotPrefix(session, id string) string { return session + "-" + id + "-" }
@@ -51,23 +43,18 @@ type name struct {
 	sequence int32
 }
 
-// parseName takes a name apart, and accepts nothing that the driver does not make.
+// parseName takes a name apart, and accepts nothing that the driver does not make. The server
+// adds the sequence as %010d does.
 func parseName(base string) (n name, ok bool) {
-	session, rest, _ := strings.Cut(base, "-")
-	id, rest, _ := strings.Cut(rest, "-")
-	nonce, sequence, _ := strings.Cut(rest, "-")
-	owner, ok := parseSession(session)
-	if !ok || !driver.ValidID(id) {
+	parts := strings.SplitN(base, "-", 4)
+	if len(parts) < 4 || !driver.ValidID(parts[1]) {
 		return name{}, false
 	}
-	if i, err := strconv.ParseUint(nonce, 10, 64); err != nil || strconv.FormatUint(i, 10) != nonce {
-		return name{}, false
-	}
-	i, err := strconv.ParseInt(sequence, 10, 32)
-	if err != nil || fmt.Sprintf("%010d", i) != sequence { // as the server formats it
-		return name{}, false
-	}
-	return name{base, session, owner, id, int32(i)}, true
+	owner, _ := strconv.ParseUint(parts[0], 16, 64)
+	nonce, _ := strconv.ParseUint(parts[2], 10, 64)
+	sequence, _ := strconv.ParseInt(parts[3], 10, 32)
+	n = name{base, parts[0], int64(owner), parts[1], int32(sequence)}
+	return n, owner != 0 && base == fmt.Sprintf("%s%d-%010d", slotPrefix(formatSession(n.owner), n.id), nonce, sequence)
 }
 
 // cut splits a node's path into its directory's and its name.
@@ -104,13 +91,13 @@ func (s space) check(n driver.Node) error {
 }
 
 // ensure makes a key, and above it what is missing. Directories are containers, which the
-// servers remove when they have been empty for a while, so that one may be gone again when
-// this returns. Fences are ephemeral. The namespace stays.
+// servers remove when they have been empty for a while. Fences are ephemeral. The namespace
+// stays. What is above the key, or the key itself, may be gone again when this returns.
 func (s space) ensure(c *gozk.Conn, acl []gozk.ACL, path string) error {
 	parent, _ := cut(path)
 	create, mode := c.Create, int32(gozk.FlagPersistent)
 	switch parent {
-	case s.fences():
+	case s.dir(".sessions"):
 		mode = gozk.FlagEphemeral
 	case string(s):
 		create, mode = c.CreateContainer, gozk.FlagContainer
@@ -121,7 +108,7 @@ func (s space) ensure(c *gozk.Conn, acl []gozk.ACL, path string) error {
 			_, err = create(path, nil, mode, acl)
 		}
 	}
-	if errors.Is(err, gozk.ErrNodeExists) || errors.Is(err, gozk.ErrNoNode) && mode == gozk.FlagContainer {
+	if errors.Is(err, gozk.ErrNodeExists) || errors.Is(err, gozk.ErrNoNode) {
 		return nil
 	}
 	return err

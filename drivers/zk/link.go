@@ -12,7 +12,6 @@ import (
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
-	"go.uber.org/zap"
 
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/internal/dial"
@@ -27,34 +26,32 @@ type link struct {
 	end  context.CancelCauseFunc
 	zk   *gozk.Conn
 
-	// A server that is silent for that long, or does not finish the handshake, is left for
-	// another one. There is time for three while the lease can be proved.
+	// patience is how long a server may be silent, or take for the handshake, before the link
+	// goes to another one. There is time for three while the lease can be proved.
 	patience time.Duration
 
 	peers    peers
 	rounds   *dial.Rounds // used by the library's goroutine, as is wrong
 	wrong    bool         // all that answered in this round was something else than ZooKeeper
 	watches  *watches
-	calls    sync.WaitGroup  // goroutines of requests
+	calls    sync.WaitGroup  // goroutines of requests, and what tells that the library has come to rest
 	shut     context.Context // ends when no server is dialed for anything any more
 	shutting context.CancelFunc
-	gone     chan struct{} // closed when the library has come to rest
-	seen     atomic.Int64  // the highest zxid that reads are known to include
+	seen     atomic.Int64 // the highest zxid that reads are known to include
 
 	mu      sync.Mutex
-	changed chan struct{}            // closed at the next change of what follows
-	parting int                      // calls of bye; servers are dialed for them although life has ended
-	expired bool                     // the store says that the session is over
-	trusted bool                     // the server knows the credentials, or there are none
-	up      bool                     // the session is open on wire
-	since   time.Time                // since when it is up, or not
-	wire    *wire                    // the connection in use or in the making
-	asked   bool                     // a session was asked for
-	session int64                    // 0 until it was granted
-	granted time.Duration            // the timeout
-	begun   time.Time                // when the request was sent by which it was granted
-	trouble error                    // why the last attempt to connect failed
-	sending map[string]chan struct{} // closed when a message is written that holds the text
+	changed chan struct{}     // closed at the next change of what follows
+	ending  int               // calls of endSession; servers are dialed for them although life has ended
+	expired bool              // the store says that the session is over
+	trusted bool              // the server knows the credentials, or there are none
+	up      bool              // the session is open on wire
+	since   time.Time         // since when it is up, or not
+	wire    *wire             // the latest connection; nil if no session was asked for yet
+	session int64             // 0 until it was granted
+	granted time.Duration     // the timeout
+	begun   time.Time         // when the request was sent by which it was granted
+	dialErr error             // why the last attempt to connect failed
+	sending map[string]func() // see behind
 }
 
 // peers is how to reach the store.
@@ -63,51 +60,6 @@ type peers struct {
 	hosts   []string    // host:port
 	tls     *tls.Config // nil: none
 	digest  []byte      // "user:password"; nil: none
-}
-
-// sendBuffer holds the largest request: MaxData, some paths and access control lists.
-const sendBuffer = 128 << 10
-
-// connect makes a link. It begins at once to ask for a session with the timeout ttl, and
-// goes on until shutDown.
-func connect(parent context.Context, p peers, ttl time.Duration, log *zap.Logger) (*link, error) {
-	l := &link{
-		patience: min(max(ttl/6, 50*time.Millisecond), 2*time.Second),
-		peers:    p,
-		rounds:   dial.New(p.network, p.hosts, min(max(ttl/16, dial.Least), time.Second)),
-		wrong:    true,
-		gone:     make(chan struct{}),
-		changed:  make(chan struct{}),
-		trusted:  p.digest == nil,
-		sending:  make(map[string]chan struct{}),
-	}
-	l.watches = newWatches(l)
-	l.life, l.end = context.WithCancelCause(parent)
-	l.shut, l.shutting = context.WithCancel(context.Background())
-	chatter, err := zap.NewStdLogAt(log, zap.DebugLevel) // none of the library's words holds a secret
-	if err != nil {
-		return nil, err
-	}
-	library, events, err := gozk.Connect(p.hosts, ttl,
-		gozk.WithDialer(l.dial),
-		gozk.WithHostProvider(provider{l}),
-		gozk.WithEventCallback(l.event),
-		gozk.WithLogger(chatter),
-		gozk.WithLogInfo(false),
-		gozk.WithMaxConnBufferSize(sendBuffer))
-	if err != nil {
-		l.end(nil)
-		l.shutting()
-		return nil, err
-	}
-	l.change(func() { l.zk = library })
-	context.AfterFunc(l.life, l.quiet)
-	go func() { // ends with the library's last goroutine, which shutDown ends
-		for range events { // event has had them
-		}
-		close(l.gone)
-	}()
-	return l, nil
 }
 
 // provider keeps the library from resolving names and from pauses of a second: dial does
@@ -119,10 +71,7 @@ func (p provider) Len() int             { return 1 }
 func (p provider) Connected()           {}
 func (p provider) Next() (string, bool) { return "", p.link.shut.Err() != nil }
 
-var (
-	errNoDial   = errors.New("the session is over, and there will not be another")
-	errOutlived = errors.New("no server has taken the session back before its timeout")
-)
+var errOutlived = errors.New("no server has taken the session back before its timeout")
 
 // dial is the library's dialer. It waits until the session may be carried to a server.
 func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
@@ -130,7 +79,7 @@ func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
 	err := l.await(l.shut, func() bool {
 		may := l.mayDial()
 		waited = waited || !may
-		outlived = l.session != 0 && time.Since(l.since) > l.granted && l.parting == 0
+		outlived = l.session != 0 && time.Since(l.since) > l.granted && l.ending == 0
 		if l.session == 0 { // none to lose
 			limit = max(limit, time.Second)
 		}
@@ -150,17 +99,16 @@ func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
 		l.failed(err)
 		return nil, err
 	}
-	w := newWire(conn, limit)
-	w.granted, w.watched, w.sent = l.accept, l.watches.wanted, l.wrote
+	w := &wire{
+		Conn: conn, opened: time.Now(), hurry: time.AfterFunc(limit, func() { _ = conn.Close() }),
+		granted: l.accept, watched: l.watches.wanted, sent: l.wrote, failed: l.failed,
+	}
 	l.change(func() {
-		if err = errNoDial; l.mayDial() && l.shut.Err() == nil {
-			l.wire, l.asked, err = w, true, nil
+		if l.wire = w; !l.mayDial() || l.shut.Err() != nil { // any more
+			w.drop()
 		}
 	})
-	if err != nil {
-		w.drop()
-	}
-	return w, err
+	return w, nil
 }
 
 // open connects to the next address.
@@ -176,22 +124,21 @@ func (l *link) open(limit time.Duration) (net.Conn, error) {
 
 // mayDial reports whether the session may be carried to a server. The caller holds the lock.
 func (l *link) mayDial() bool {
-	return l.zk != nil && !l.expired && (l.life.Err() == nil || l.parting > 0)
+	return l.zk != nil && !l.expired && (l.life.Err() == nil || l.ending > 0)
 }
 
-// failed takes note of why there is no connection. If all addresses answer, and always did,
-// and none as ZooKeeper, trying again is of no use.
+// failed takes note of why there is no connection. If all addresses answer in a round, and
+// none as ZooKeeper, trying again is of no use.
 func (l *link) failed(err error) {
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
-	l.wrong = l.wrong && (errors.Is(err, errStranger) || plain)
-	ended, wrong := l.rounds.Failed(), l.wrong
-	l.wrong = l.wrong || ended
+	ended, wrong := l.rounds.Failed(), l.wrong && (plain || errors.Is(err, errStranger))
+	l.wrong = wrong || ended
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		err = errors.New(err.Error()) // it is not the caller's ctx that has ended
 	}
 	err = fmt.Errorf("%s: %w", l.rounds.Host(), closedEarly(err))
 	l.change(func() {
-		if l.trouble = err; ended && wrong && l.session == 0 {
+		if l.dialErr = err; ended && wrong && l.session == 0 {
 			l.end(&driver.Error{Op: "connect", Store: store, Kind: driver.ErrInvalid, Err: err})
 		}
 	})
@@ -205,7 +152,7 @@ func (l *link) accept(session int64, timeout time.Duration) (err error) {
 		case session == 0: // it has expired; the library makes an event of that
 		case l.session == 0:
 			l.session, l.granted, l.begun = session, timeout, l.wire.opened
-		case session != l.session || timeout < l.granted && l.parting == 0:
+		case session != l.session || timeout < l.granted && l.ending == 0:
 			err = fmt.Errorf("a server has session %016x with a timeout of %v instead of %016x with %v",
 				uint64(session), timeout, uint64(l.session), l.granted)
 		}
@@ -226,29 +173,24 @@ func (l *link) event(e gozk.Event) {
 	case gozk.StateHasSession:
 		l.change(func() {
 			l.wire.hurry.Stop()
-			l.up, l.since, l.trouble = true, time.Now(), nil
+			l.up, l.since, l.dialErr = true, time.Now(), nil
 			if !l.trusted {
-				l.calls.Go(l.introduce)
+				l.start(l.introduce)
+			}
+			if l.ending > 0 {
+				l.start(l.wire.endSession)
 			}
 		})
 		l.watches.moved()
 	case gozk.StateDisconnected:
-		var why error
-		lasted := false
 		l.change(func() {
-			if l.wire != nil {
-				why = l.wire.why
+			if lasted := time.Since(l.since); l.up && lasted > 100*time.Millisecond {
+				l.rounds.Reset()
 			}
 			if l.up {
-				lasted = time.Since(l.since) > 100*time.Millisecond
 				l.up, l.since = false, time.Now()
 			}
 		})
-		if lasted {
-			l.rounds.Reset()
-		} else if why != nil {
-			l.failed(why)
-		}
 	case gozk.StateExpired:
 		l.change(func() { l.expired = true })
 		l.lose(gozk.ErrSessionExpired)
@@ -275,11 +217,24 @@ func (l *link) lose(cause error) {
 func (l *link) wrote(message []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for text, written := range l.sending {
+	for text, f := range l.sending {
 		if bytes.Contains(message, []byte(text)) {
-			close(written)
+			l.start(f)
 			delete(l.sending, text)
 		}
+	}
+}
+
+// start is spawn for a caller that holds the lock.
+func (l *link) start(f func()) {
+	if l.shut.Err() == nil {
+		l.calls.Go(f)
+	}
+}
+
+// saw takes note that what the link reads includes a zxid.
+func (l *link) saw(zxid int64) {
+	for seen := l.seen.Load(); zxid > seen && !l.seen.CompareAndSwap(seen, zxid); seen = l.seen.Load() {
 	}
 }
 
@@ -324,11 +279,11 @@ func (l *link) await(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// quiet closes the connection when life is over and nobody says farewell, so that the
-// library's pings do not keep the session.
-func (l *link) quiet() {
+// dropIfOver closes the connection if life is over and endSession does not need it, so that
+// the library's pings do not keep the session.
+func (l *link) dropIfOver() {
 	l.change(func() {
-		if l.life.Err() != nil && l.parting == 0 {
+		if l.life.Err() != nil && l.ending == 0 {
 			l.wire.drop()
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -21,21 +22,23 @@ type tree struct {
 	dirs map[string]*directory
 }
 
-// directory is what is remembered of a directory, so that a list with data does not cost a
-// request for each node. Names are never used twice, so all that can change about a node is
-// its data. Update writes to the directory in the same transaction, and a list comes with
-// the directory's stat. While its Mzxid stands still, so do the data of all nodes.
+// directory is what a connection remembers of a directory, so that a list with data does not
+// cost a request for each node. Names are never used twice, so all that can change about a
+// node is its data. Update writes to the directory in the same transaction, and a list comes
+// with the directory's stat: while its Mzxid stands still, so do the data of all nodes.
 type directory struct {
 	mu      sync.Mutex
-	at      gozk.Stat             // of the directory; the data are as of its Mzxid
-	nodes   map[string]remembered // by name
-	foreign map[string]bool       // names of what looks like a node and is not
+	at      gozk.Stat          // of the directory; the data are as of its Mzxid
+	nodes   map[string]content // by name
+	foreign map[string]bool    // names of keys that look like nodes and are none
+	only    string             // the node that was listed without any other
+	empty   bool               // that node was deleted
 }
 
-// remembered is what a name does not tell of a node.
-type remembered struct {
-	data  []byte
-	czxid int64
+// content is a node as it was read.
+type content struct {
+	data []byte
+	stat gozk.Stat // zero if the driver has not read the node, but written it
 }
 
 // The bounds of the memory. What does not fit in costs requests.
@@ -45,10 +48,6 @@ const (
 	mostCached = 4 << 10 // bytes of data of a node
 )
 
-func newTree(s space, acl []gozk.ACL) *tree {
-	return &tree{space: s, acl: acl, dirs: make(map[string]*directory)}
-}
-
 func (t *tree) directory(dir string) *directory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,28 +56,24 @@ func (t *tree) directory(dir string) *directory {
 		if len(t.dirs) >= mostDirs {
 			clear(t.dirs)
 		}
-		d = &directory{nodes: make(map[string]remembered), foreign: make(map[string]bool)}
+		d = &directory{nodes: make(map[string]content), foreign: make(map[string]bool)}
 		t.dirs[dir] = d
 	}
 	return d
 }
 
-// forget drops what is remembered. The store may have been set back to an earlier state.
-func (t *tree) forget() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	clear(t.dirs)
-}
-
-// advance makes the memory one of the given state, if that is later. If exactly one update
-// lies between the two, and it is known of which node, only that is forgotten.
+// advance makes the memory one of the given state, if that is later or of another directory
+// of that name. If exactly one update lies between the two, and it is known of which node, only
+// that is forgotten.
 func (d *directory) advance(to gozk.Stat, updated string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
+	case to.Czxid != d.at.Czxid:
+		clear(d.nodes)
 	case to.Mzxid <= d.at.Mzxid:
 		return
-	case updated != "" && to.Czxid == d.at.Czxid && to.Version == d.at.Version+1:
+	case updated != "" && to.Version == d.at.Version+1:
 		delete(d.nodes, updated)
 	default:
 		clear(d.nodes)
@@ -87,38 +82,49 @@ func (d *directory) advance(to gozk.Stat, updated string) {
 }
 
 // learn remembers a node whose data are right while the directory's Mzxid is at, if the
-// memory is of that state.
-func (d *directory) learn(base string, r remembered, at int64) {
+// memory is of that state. 0 is for a node that nobody can have updated yet.
+func (d *directory) learn(base string, c content, at int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if at != d.at.Mzxid || len(r.data) > mostCached {
+	if at != 0 && at != d.at.Mzxid || len(c.data) > mostCached {
 		return
 	}
 	if len(d.nodes) >= mostNodes {
 		clear(d.nodes)
 	}
-	d.nodes[base] = r
+	d.nodes[base] = c
 }
 
-// mzxid returns the state that the memory is of.
-func (d *directory) mzxid() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.at.Mzxid
-}
-
-// gone takes note that a node was deleted.
-func (d *directory) gone(base string) {
+// removed takes note that a node was deleted.
+func (d *directory) removed(base string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.nodes, base)
+	if base == d.only {
+		d.only, d.empty = "", true
+	}
 }
 
-// strike takes note that a name is not that of a node, whatever it looks like.
-func (d *directory) strike(base string) {
+// takeEmpty reports whether the directory is likely to be empty, once: the caller makes a
+// node then.
+func (d *directory) takeEmpty() (likely bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	likely, d.empty = d.empty, false
+	return likely
+}
+
+// isNode reports whether a key that looks like a node is one: whether it is bound to the
+// session that its name tells. If not, it is not listed any more.
+func (t *tree) isNode(dir, base string, stat gozk.Stat) bool {
+	if n, ok := parseName(base); ok && n.owner == stat.EphemeralOwner {
+		return true
+	}
+	d := t.directory(dir)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.foreign[base] = true
+	return false
 }
 
 // listing is a directory as a server lists it.
@@ -131,46 +137,45 @@ type listing struct {
 func children(ctx context.Context, l *link, path string) (listing, error) {
 	return call(ctx, l, func(c *gozk.Conn) (listing, error) {
 		names, stat, err := c.Children(path)
-		if err != nil {
-			return listing{}, err
-		}
-		return listing{names, *stat}, nil
+		ls := listing{names, *cmp.Or(stat, new(gozk.Stat))}
+		l.saw(ls.stat.Pzxid)
+		return ls, err
 	})
 }
 
-// saw takes note that what the link reads includes a zxid.
-func (l *link) saw(zxid int64) {
-	for seen := l.seen.Load(); zxid > seen && !l.seen.CompareAndSwap(seen, zxid); seen = l.seen.Load() {
-	}
-}
-
-// content is a node as it was read.
-type content struct {
-	data []byte
-	stat gozk.Stat
-}
-
-// get reads a node.
+// get reads a node, or the data of a directory.
 func get(ctx context.Context, l *link, path string) (content, error) {
 	return call(ctx, l, func(c *gozk.Conn) (content, error) {
 		data, stat, err := c.Get(path)
-		if err != nil {
-			return content{}, err
-		}
-		return content{data, *stat}, nil
+		return content{data, *cmp.Or(stat, new(gozk.Stat))}, err
 	})
 }
 
-// errMoved is a list of which a node was gone, or updated, before it could be read. The
-// rest, or with the new data the list, may be a state that never was.
-var errMoved = errors.New("the directory changes all the time")
+// errForeign is a key that looks like a node and is none. It Is ErrNoNode.
+var errForeign = fmt.Errorf("somebody else's key: %w", gozk.ErrNoNode)
 
-// list lists a directory as one server sees it, with data or, if byName, without.
-func (t *tree) list(ctx context.Context, l *link, dir string, byName bool) (nodes []driver.Node, err error) {
-	for err = errMoved; err == errMoved && ctx.Err() == nil; {
-		var ls listing
-		if ls, err = children(ctx, l, t.dir(dir)); err == nil {
-			nodes, err = t.nodes(ctx, l, dir, ls, byName, made{})
+// read reads a node.
+func (t *tree) read(ctx context.Context, l *link, dir, base string) (content, error) {
+	c, err := get(ctx, l, t.dir(dir)+"/"+base)
+	if err == nil && !t.isNode(dir, base, c.stat) {
+		err = errForeign
+	}
+	return c, err
+}
+
+// errChanged is a list of which a node was gone, or updated, before it could be read. The
+// rest, or with the new data the list, may be a state that never was.
+var errChanged = errors.New("the directory changes all the time")
+
+// list lists a directory as one server sees it, with data or, if byName, without. It begins
+// with ls, unless that is empty.
+func (t *tree) list(ctx context.Context, l *link, dir string, byName bool, ls listing) (nodes []driver.Node, err error) {
+	for err = errChanged; err == errChanged && ctx.Err() == nil; ls.names = nil {
+		if err = nil; ls.names == nil {
+			ls, err = children(ctx, l, t.dir(dir))
+		}
+		if err == nil {
+			nodes, err = t.nodes(ctx, l, dir, ls, byName)
 		}
 	}
 	if errors.Is(err, gozk.ErrNoNode) {
@@ -179,46 +184,49 @@ func (t *tree) list(ctx context.Context, l *link, dir string, byName bool) (node
 	return nodes, err
 }
 
-// made is a node of the session that lists.
-type made struct {
-	base    string
-	listing listing     // of its directory, after the creation; empty if it is not known
-	known   *remembered // nil if it was made by an earlier call
+// entry is a name of a listing, with what is known of the node.
+type entry struct {
+	name
+	content
+	seq    uint64 // 0 if the name does not tell
+	unread bool   // the node has to be read
+	err    error  // of reading it
 }
 
-// nodes makes nodes of a listing, in the order of Seq. own is wanted with its data in any
-// case. What is neither in the names nor remembered is read, all at the same time. What is
-// not bound to the session that its name tells is no node, which only reading it can tell.
-func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byName bool, own made) ([]driver.Node, error) {
-	l.saw(ls.stat.Pzxid)
+// nodes makes nodes of a listing, in the order of Seq. What is neither in the names nor
+// remembered is read, all at the same time.
+func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byName bool) ([]driver.Node, error) {
 	d := t.directory(dir)
 	d.advance(ls.stat, "")
-	names, known, missing := d.recall(ls, byName, own)
-	read, errs := make([]content, len(names)), make([]error, len(names))
+	entries := d.recall(ls, byName)
 	var reading sync.WaitGroup
-	for _, i := range missing {
-		reading.Go(func() { read[i], errs[i] = get(ctx, l, t.dir(dir)+"/"+names[i].base) })
+	for i := range entries {
+		if e := &entries[i]; e.unread {
+			reading.Go(func() { e.content, e.err = t.read(ctx, l, dir, e.base) })
+		}
 	}
 	reading.Wait()
-	foreign, moved := make(map[int]bool), false
-	for _, i := range missing {
-		it := read[i]
+	nodes, moved := make([]driver.Node, 0, len(entries)), false
+	for _, e := range entries {
 		switch {
-		case errors.Is(errs[i], gozk.ErrNoNode):
-			return nil, errMoved
-		case errs[i] != nil:
-			return nil, errs[i]
-		case it.stat.EphemeralOwner != names[i].owner:
-			foreign[i] = true
-			d.strike(names[i].base)
+		case e.err == errForeign:
 			continue
-		}
-		known[i] = remembered{it.data, it.stat.Czxid}
-		if it.stat.Version == 0 || it.stat.Mzxid <= ls.stat.Mzxid {
-			d.learn(names[i].base, known[i], ls.stat.Mzxid)
-		} else {
+		case errors.Is(e.err, gozk.ErrNoNode):
+			return nil, errChanged
+		case e.err != nil:
+			return nil, e.err
+		case !e.unread:
+		case e.stat.Version == 0 || e.stat.Mzxid <= ls.stat.Mzxid:
+			d.learn(e.base, e.content, ls.stat.Mzxid)
+		default:
 			moved = true
 		}
+		seq := cmp.Or(e.seq, uint64(e.stat.Czxid))
+		nodes = append(nodes, driver.Node{
+			Dir: dir, ID: e.id, Key: t.dir(dir) + "/" + e.base, Session: e.session, Seq: seq, Token: seq,
+			Version: uint64(max(ls.stat.Pzxid, e.stat.Czxid)), // Pzxid stands still when the sequence is exhausted
+			Data:    e.data,
+		})
 	}
 	if moved { // or an operator has written the data by hand, which does not write to the directory
 		now, err := children(ctx, l, t.dir(dir))
@@ -226,13 +234,7 @@ func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byNam
 			return nil, err
 		}
 		if now.stat.Mzxid != ls.stat.Mzxid { // 0 if there is no directory any more
-			return nil, errMoved
-		}
-	}
-	nodes := make([]driver.Node, 0, len(names))
-	for i, n := range names {
-		if !foreign[i] {
-			nodes = append(nodes, t.node(dir, n, known[i], ls.stat))
+			return nil, errChanged
 		}
 	}
 	slices.SortFunc(nodes, func(a, b driver.Node) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -240,11 +242,10 @@ func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byNam
 }
 
 // recall returns the nodes of a listing by their names, what is known of them, and which of
-// them have to be read. What is not listed any more is forgotten.
-func (d *directory) recall(ls listing, byName bool, own made) (names []name, known []remembered, missing []int) {
+// them have to be read.
+func (d *directory) recall(ls listing, byName bool) (entries []entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	valid := d.at.Mzxid == ls.stat.Mzxid
 	foreign, numbers := make(map[string]bool), make(map[uint64]bool)
 	for _, base := range ls.names {
 		if d.foreign[base] {
@@ -253,39 +254,22 @@ func (d *directory) recall(ls listing, byName bool, own made) (names []name, kno
 			seq, numbered := number(ls.stat.Czxid, n.sequence)
 			byName = byName && numbered && !numbers[seq] // else one of two is foreign, or has to be read
 			numbers[seq] = true
-			names = append(names, n)
+			entries = append(entries, entry{name: n, seq: seq})
 		}
 	}
-	d.foreign = foreign
-	for i, n := range names {
-		r, there := d.nodes[n.base]
-		if there = there && valid; !there {
-			r = remembered{}
+	d.foreign = foreign // without those that are not listed any more
+	for i := range entries {
+		e, known := &entries[i], false
+		if d.at.Mzxid == ls.stat.Mzxid {
+			e.content, known = d.nodes[e.base]
 		}
-		if n.base == own.base {
-			if there = own.known != nil; there {
-				r = *own.known
-			}
-		}
-		_, numbered := number(ls.stat.Czxid, n.sequence)
-		if !there && (!byName || n.base == own.base) || !numbered && r.czxid == 0 {
-			missing = append(missing, i)
-		}
-		known = append(known, r)
+		e.unread = !known && !byName || e.seq == 0 && e.stat.Czxid == 0
 	}
-	return names, known, missing
-}
-
-// node makes a node of its name and what the name does not tell.
-func (t *tree) node(dir string, n name, r remembered, parent gozk.Stat) driver.Node {
-	seq, ok := number(parent.Czxid, n.sequence)
-	if !ok {
-		seq = uint64(r.czxid)
+	if len(entries) > 0 {
+		d.only = ""
 	}
-	return driver.Node{
-		Dir: dir, ID: n.id, Key: t.dir(dir) + "/" + n.base, Session: n.session,
-		Seq: seq, Token: seq,
-		Version: uint64(max(parent.Pzxid, r.czxid)), // Pzxid stands still when the sequence is exhausted
-		Data:    r.data,
+	if len(entries) == 1 {
+		d.only = entries[0].base
 	}
+	return entries
 }

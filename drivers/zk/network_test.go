@@ -131,7 +131,7 @@ func TestNameWithSeveralAddresses(t *testing.T) {
 		return dial(ctx, addr)
 	}
 	var s driver.Session
-	must(t, again(func() (err error) { s, err = f.OpenSession(within(t), 20*time.Second); return err }))
+	must(t, again(func() (err error) { s, err = f.OpenSession(within(t), long); return err }))
 	for i := range 5 {
 		must(t, again(func() error { _, err := s.Create(within(t), "d", fmt.Sprint(i), nil); return err }))
 		s.(*session).link.current().drop()

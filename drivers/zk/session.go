@@ -1,7 +1,6 @@
 package zk
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/fence"
 	"github.com/coordkit/coordkit/coord/driver/lease"
 	"github.com/coordkit/coordkit/coord/driver/sessions"
+	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
 // session implements driver.Session, driver.CreateLister, driver.NameLister and
@@ -27,17 +27,15 @@ type session struct {
 	nonce atomic.Uint64  // of the latest node's name
 
 	mu    sync.Mutex
-	slots map[slotKey]slot  // those of which there is something to know
-	alone map[string]string // directories with no node but this one, or, if "", with none
+	slots map[slotKey]slot // those of which there is something to know
 }
 
 type slotKey struct{ dir, id string }
 
 // slot is what is known of a directory's id.
 type slot struct {
-	base    string // the name of the node that stands in it; "" if there is none
-	doubt   bool   // a Create got no answer
-	leaving int    // deletions of the node that got no answer, or have none yet
+	base  string // the name of the node that stands in it; "" if there is none
+	doubt bool   // the reply to a deletion of that node or, if there is none, to a Create was lost
 }
 
 func (s *session) slot(k slotKey) slot {
@@ -46,18 +44,16 @@ func (s *session) slot(k slotKey) slot {
 	return s.slots[k]
 }
 
-// changeSlot changes what is known of a slot, if the node that stands in it is base.
-func (s *session) changeSlot(k slotKey, base string, change func(*slot)) {
+// setSlot changes a slot, if the node that stands in it is base.
+func (s *session) setSlot(k slotKey, base string, to slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.slots[k]
-	if v.base != base {
-		return
-	}
-	if change(&v); v == (slot{}) {
+	switch {
+	case s.slots[k].base != base:
+	case to == slot{}:
 		delete(s.slots, k)
-	} else {
-		s.slots[k] = v
+	default:
+		s.slots[k] = to
 	}
 }
 
@@ -74,15 +70,12 @@ func renewal(l *link, ttl time.Duration) sessions.Config {
 				return answered(attempt.Op{Store: store, Name: "renew", Key: id}, agree(ctx, l))
 			},
 		},
-		Revoke: l.bye,
+		Revoke: l.endSession,
 	}
 }
 
-// farewell is how long a session that was closed stays connected for the store to be told.
-const farewell = time.Second
-
-// attend ends the session when the store says so, and clears up behind it. A session that
-// is over may still be closed by its owner, until the store has ended it by itself.
+// attend ends the session when the store says so, and then its link. A session that is over
+// may still be closed by its owner, until the store has ended it by itself.
 func (s *session) attend(life context.Context) {
 	l := s.link
 	select { // if both have happened, either will do: the lease keeps the first reason
@@ -90,32 +83,25 @@ func (s *session) attend(life context.Context) {
 	case <-l.life.Done():
 		s.Lost(context.Cause(l.life))
 	}
-	saying := func() bool { return l.parting > 0 || l.expired }
 	wait := func(d time.Duration, until func() bool) bool {
 		ctx, cancel := context.WithTimeout(life, d)
 		defer cancel()
 		return l.await(ctx, until) == nil
 	}
-	if !errors.Is(s.Err(), driver.ErrClosed) || !wait(farewell, saying) {
-		l.end(s.Err())
+	if errors.Is(s.Err(), driver.ErrClosed) { // Close tells the store before the link is dropped
+		wait(time.Second, func() bool { return l.ending > 0 || l.expired })
 	}
+	l.lose(s.Err()) // for observers, who go on by another link
 	wait(l.granted, func() bool { return l.expired })
-	_ = l.await(life, func() bool { return l.parting == 0 })
+	_ = l.await(life, func() bool { return l.ending == 0 })
 	l.shutDown()
 }
 
 // establish waits for the session, checks what was granted, and makes the fence.
 func (s *session) establish(ctx context.Context, o attempt.Op, ttl time.Duration) error {
 	_, err := call(ctx, s.link, func(c *gozk.Conn) (struct{}, error) {
-		s.link.mu.Lock()
-		granted := s.link.granted
-		s.link.mu.Unlock()
-		if granted != ttl {
-			bound := "least"
-			if granted < ttl {
-				bound = "most"
-			}
-			return struct{}{}, invalid(o, "TTL: %v; the %s that this ZooKeeper grants, by its configuration, is %v", ttl, bound, granted)
+		if granted := s.link.granted; granted != ttl {
+			return struct{}{}, invalid(o, "TTL: %v; the nearest that this ZooKeeper grants, by its configuration, is %v", ttl, granted)
 		}
 		return struct{}{}, s.tree.ensure(c, s.tree.acl, s.tree.fence(s.link.id(), 0))
 	})
@@ -123,9 +109,9 @@ func (s *session) establish(ctx context.Context, o attempt.Op, ttl time.Duration
 }
 
 // do makes one attempt of a request in the session.
-func do[T any](ctx context.Context, s *session, o attempt.Op, request func(ctx context.Context, l *link) (T, error)) (value T, err error) {
+func do[T any](ctx context.Context, s *session, o attempt.Op, request func(ctx context.Context) (T, error)) (value T, err error) {
 	err = s.Do(ctx, o, func(ctx context.Context) (err error) {
-		value, err = request(ctx, s.link)
+		value, err = request(ctx)
 		return answered(o, err)
 	})
 	return value, err
@@ -133,33 +119,28 @@ func do[T any](ctx context.Context, s *session, o attempt.Op, request func(ctx c
 
 // library makes one attempt of a request of the library.
 func library[T any](ctx context.Context, s *session, o attempt.Op, request func(*gozk.Conn) (T, error)) (T, error) {
-	return do(ctx, s, o, func(ctx context.Context, l *link) (T, error) { return call(ctx, l, request) })
+	return do(ctx, s, o, func(ctx context.Context) (T, error) { return call(ctx, s.link, request) })
 }
 
 // fenced makes a transaction that does nothing if it arrives after a later one was answered
-// (see package fence). If an operation of it is refused, refused is told which, and returns
-// nil to have the transaction made again.
-func (s *session) fenced(ctx context.Context, o attempt.Op, move bool, ops []any, again func(op int, err error) error) (results []gozk.MultiResponse, err error) {
+// (see package fence). The results begin with that of the fence.
+func (s *session) fenced(ctx context.Context, o attempt.Op, move bool, ops ...any) (results []gozk.MultiResponse, err error) {
 	err = s.fence.Do(move, func(at uint64, move bool) (uint64, bool, error) {
-		var err error
 		path, next := s.tree.fence(s.ID(), at), at
 		var first any = &gozk.CheckVersionRequest{Path: path, Version: int32(at)}
 		if move {
 			first, next = &gozk.SetDataRequest{Path: path, Version: int32(at)}, at+1
 		}
-		results, err = do(ctx, s, o, func(ctx context.Context, l *link) ([]gozk.MultiResponse, error) {
-			return multi(ctx, l, append([]any{first}, ops...)...)
+		var err error
+		results, err = do(ctx, s, o, func(ctx context.Context) ([]gozk.MultiResponse, error) {
+			return multi(ctx, s.link, append([]any{first}, ops...)...)
 		})
-		of, no := errors.AsType[*refused](err)
-		switch {
-		case err == nil:
-			return next, true, nil
-		case no && of.part > 0:
-			return at, false, again(of.part-1, err)
-		case errors.Is(err, gozk.ErrBadVersion) || errors.Is(err, gozk.ErrNoNode):
+		missed := errors.Is(err, gozk.ErrBadVersion) || errors.Is(err, gozk.ErrNoNode)
+		if missed && len(results) > 0 && results[0].Error != nil {
 			at, err = s.locate(ctx, o, at)
+			return at, false, err
 		}
-		return at, false, err
+		return next, err == nil, err
 	})
 	return results, err
 }
@@ -181,65 +162,105 @@ func (s *session) locate(ctx context.Context, o attempt.Op, at uint64) (uint64, 
 	})
 }
 
-// Update implements driver.Session. It writes the node's name to the directory as well:
-// that tells those who list it that they have to read nodes again, and those who watch it,
-// which.
-func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
-	o := s.Write("update", n.Key)
-	if err := errors.Join(driver.CheckData(data), s.tree.check(n)); err != nil {
-		return driver.Node{}, o.Failed(nil, err)
-	}
-	n.Data = bytes.Clone(data)
-	dir, base := cut(n.Key)
-	results, err := s.fenced(ctx, o, false, []any{
-		&gozk.SetDataRequest{Path: n.Key, Data: n.Data, Version: -1},
-		&gozk.SetDataRequest{Path: dir, Data: []byte(base), Version: -1},
-	}, func(_ int, err error) error {
-		if errors.Is(err, gozk.ErrNoNode) {
-			return o.Failed(driver.ErrGone, nil)
-		}
-		return err
+// List implements driver.Session. A server that carries the session has all that the
+// session was told of, and what preceded it (L3).
+func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	return s.list(ctx, dir, false)
+}
+
+// ListNames implements driver.NameLister.
+func (s *session) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
+	return s.list(ctx, dir, true)
+}
+
+func (s *session) list(ctx context.Context, dir string, byName bool) ([]driver.Node, error) {
+	return do(ctx, s, s.Read("list", dir), func(ctx context.Context) ([]driver.Node, error) {
+		return s.tree.list(ctx, s.link, dir, byName, listing{})
 	})
-	if err != nil {
-		return driver.Node{}, err
-	}
-	d := s.tree.directory(n.Dir)
-	d.advance(*results[2].Stat, base)
-	d.learn(base, remembered{data: n.Data}, results[2].Stat.Mzxid)
-	return n, nil
 }
 
-// Delete implements driver.Session. The name says which node is meant, also when another
-// stands in its slot.
-func (s *session) Delete(ctx context.Context, n driver.Node) error {
-	o := s.Write("delete", n.Key)
-	if err := s.tree.check(n); err != nil {
-		return o.Failed(nil, err)
-	}
-	return s.remove(ctx, o, slotKey{n.Dir, n.ID}, n.Key)
+// WaitDelete implements driver.Session.
+func (s *session) WaitDelete(ctx context.Context, n driver.Node) error {
+	_, err := s.WaitAny(ctx, []driver.Node{n})
+	return err
 }
 
-// remove deletes a node, if it is there. Until it is certain that this was done, or will not
-// be, the node's slot says that the node is leaving.
-func (s *session) remove(ctx context.Context, o attempt.Op, k slotKey, path string) error {
-	_, base := cut(path)
-	counted := false
-	s.changeSlot(k, base, func(v *slot) { v.leaving, counted = v.leaving+1, true })
-	_, err := library(ctx, s, o, func(c *gozk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, -1) })
-	if errors.Is(err, gozk.ErrNoNode) {
-		err = nil
+// WaitAny implements driver.AnyWaiter.
+func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (gone int, err error) {
+	o := s.Read("wait", "")
+	o.Limit = 0 // a wait heals itself
+	if len(nodes) == 0 {
+		return 0, invalid(o, "no nodes to wait for")
 	}
-	switch {
-	case err == nil:
-		s.changeSlot(k, base, func(v *slot) { *v = slot{} })
-		s.tree.directory(k.dir).gone(base)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if only, known := s.alone[k.dir]; known && only == base {
-			s.alone[k.dir] = ""
+	o.Key = nodes[0].Dir
+	for _, n := range nodes {
+		n.Dir = o.Key // which is that of all of them
+		if err := s.tree.check(n); err != nil {
+			return 0, o.Failed(nil, err)
 		}
-	case counted && !errors.Is(err, driver.ErrUncertain):
-		s.changeSlot(k, base, func(v *slot) { v.leaving-- })
 	}
+	err = s.Do(ctx, o, func(ctx context.Context) error {
+		return watch.Follow(func(ctx context.Context, _ string, _ func(watch.List)) (err error) {
+			gone, err = s.wait(ctx, nodes)
+			return err
+		}).Heal(ctx, o.Key, nil)
+	})
+	return gone, err
+}
+
+// wait returns the index of a node that is gone. All waits of a session for a node share a
+// watch: of the node's children, of which it can have none, so that it fires for nothing but
+// the deletion, and is not set if there is no node.
+func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
+	h, wake := s.link.watches, make(chan struct{}, 1)
+	all := make([]*watchedPath, len(nodes))
+	for i, n := range nodes {
+		all[i] = h.join(n.Key, wake)
+		defer h.leave(all[i], wake)
+	}
+	for ctx.Err() == nil {
+		var arming sync.WaitGroup
+		errs := make([]error, len(nodes))
+		for i, w := range all {
+			if ask, gone := h.claim(w); gone {
+				arming.Wait()
+				return i, nil
+			} else if ask {
+				arming.Go(func() { errs[i] = s.arm(ctx, w, nodes[i]) })
+			}
+		}
+		arming.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return 0, err
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+		}
+	}
+	return 0, ctx.Err()
+}
+
+// arm asks for the watch of a node. Its answer tells whether the node is there, and to whom
+// it belongs.
+func (s *session) arm(ctx context.Context, w *watchedPath, n driver.Node) error {
+	there := false
+	gone, err := do(ctx, s, s.Read("wait", w.path), func(ctx context.Context) (bool, error) {
+		ls, err := children(ctx, s.link, w.path)
+		if errors.Is(err, gozk.ErrNoNode) && int64(n.Version) > s.link.seen.Load() {
+			// The server may not have heard of the node yet.
+			if err = agree(ctx, s.link); err == nil {
+				s.link.saw(int64(n.Version))
+				ls, err = children(ctx, s.link, w.path)
+			}
+		}
+		if errors.Is(err, gozk.ErrNoNode) {
+			return true, nil
+		}
+		there = err == nil
+		_, base := cut(w.path)
+		return there && !s.tree.isNode(n.Dir, base, ls.stat), err
+	})
+	s.link.watches.finish(w, there, gone)
 	return err
 }

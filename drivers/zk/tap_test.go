@@ -153,6 +153,8 @@ func (p *tap) stallAt(op int32) {
 	p.stall = op
 }
 
+const opMulti = 14
+
 // writes are the operations that change something.
 var writes = map[int32]bool{1: true, 2: true, 5: true, 14: true, 19: true}
 

@@ -16,20 +16,15 @@ import (
 // wire is a connection to a server between the client library and the network. It does
 // what the driver needs and the library cannot do:
 //
-//   - The library keeps to itself which timeout was granted, and believes any number that
-//     stands where the length of an answer should be. The wire reads the answer to the
-//     handshake first (S7).
-//   - The library cannot take a watch back (W6), keeps each in memory until it fires, and
-//     sets them again on a new connection in a data race. The wire turns the reads of some
-//     paths into watches, which the library does not know of, and takes them back.
-//   - The library ends a session once, and does not tell whether that has arrived. The wire
-//     can ask for it again, on each connection (S5).
-//   - The library blocks itself for ever if a write fails while it sends the credentials
-//     again. The wire closes the connection instead, which the library handles well (N1).
-//   - The library waits for a silent server for longer than a session lives (S3). The wire
-//     knows when the server said something last.
-//   - The library has no way to send a request right behind another one. The wire tells
-//     that a message was written, so that a list travels with a create.
+//   - It reads the answer to the handshake first (S7): the library keeps the granted timeout
+//     to itself, and believes any number in the place of the answer's length.
+//   - It turns the reads of some paths into watches, and takes these back (W6). Watches of
+//     the library stay until they fire, and are set again in a data race.
+//   - It asks for the end of the session, on each connection (S5). The library does that once.
+//   - It closes the connection if a write fails (N1). The library would block for ever if it
+//     was sending the credentials again.
+//   - It knows when the server said something last (S3).
+//   - It tells that a message was written, so that a list travels right behind a create.
 type wire struct {
 	net.Conn
 	opened time.Time
@@ -37,14 +32,13 @@ type wire struct {
 	granted func(session int64, timeout time.Duration) error // takes the answer to the handshake
 	watched func(path string) bool                           // whether reads of a path set watches
 	sent    func(message []byte)                             // is told of each message
+	failed  func(error)                                      // is told why there was no handshake
 
-	first   []byte       // what is left of the answer to the handshake
-	greeted bool         // it was read
-	why     error        // or why not
-	heard   atomic.Int64 // when the server said something last, as time since opened
-	hurry   *time.Timer  // ends a handshake that takes too long
-	mu      sync.Mutex   // held while a message is written
-	asked   bool         // the request for a session was written
+	first []byte       // what is left of the answer to the handshake; nil before that
+	heard atomic.Int64 // when the server said something last, as time since opened
+	hurry *time.Timer  // ends a handshake that takes too long
+	mu    sync.Mutex   // held while a message is written
+	asked bool         // the request for a session was written
 }
 
 // The numbers of operations, as in ZooKeeper's ZooDefs.OpCode.
@@ -52,25 +46,12 @@ const (
 	opExists        = 3
 	opGetData       = 4
 	opGetChildren2  = 12
-	opMulti         = 14
 	opRemoveWatches = 18
 	opCloseSession  = -11
 
 	xidOurs    = -1 << 16 // no request of the library has it, and it ignores the answer
 	watcherAny = 3
 )
-
-// newWire makes a wire of a connection, which is closed if the handshake is not over
-// within limit.
-func newWire(conn net.Conn, limit time.Duration) *wire {
-	return &wire{Conn: conn, opened: time.Now(), hurry: time.AfterFunc(limit, func() { _ = conn.Close() })}
-}
-
-// Close implements net.Conn.
-func (w *wire) Close() error {
-	w.hurry.Stop()
-	return w.Conn.Close()
-}
 
 // drop makes the library connect anew. w may be nil.
 func (w *wire) drop() {
@@ -113,36 +94,40 @@ func (w *wire) write(b []byte) {
 	w.sent(b)
 }
 
-// takeBack has the server remove the watches of a path. w may be nil.
+// takeBack has the server remove the watches of a path, unless reads of it set watches
+// again. w may be nil.
 func (w *wire) takeBack(path string) {
 	if w == nil {
 		return
 	}
 	rest := binary.BigEndian.AppendUint32(nil, uint32(len(path)))
 	rest = binary.BigEndian.AppendUint32(append(rest, path...), watcherAny)
-	w.request(opRemoveWatches, rest)
+	w.request(opRemoveWatches, rest, func() bool { return !w.watched(path) })
 }
 
-// bye has the server end the session. It closes the connection then.
-func (w *wire) bye() { w.request(opCloseSession, nil) }
+// endSession has the server end the session. It closes the connection then.
+func (w *wire) endSession() { w.request(opCloseSession, nil, func() bool { return true }) }
 
-func (w *wire) request(op int32, rest []byte) {
+func (w *wire) request(op int32, rest []byte, still func() bool) {
 	b := binary.BigEndian.AppendUint32(nil, uint32(8+len(rest)))
 	b = binary.BigEndian.AppendUint32(b, uint32(xidOurs&0xffffffff))
 	b = binary.BigEndian.AppendUint32(b, uint32(op))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.write(append(b, rest...))
+	if still() {
+		w.write(append(b, rest...))
+	}
 }
 
 // Read implements net.Conn.
 func (w *wire) Read(b []byte) (n int, err error) {
-	if !w.greeted {
-		if w.first, err = w.greet(); err != nil {
-			w.why = err
+	if w.first == nil {
+		answer, err := w.greet()
+		if err != nil {
+			w.failed(err)
 			return 0, err
 		}
-		w.greeted = true
+		w.first = answer
 	}
 	if len(w.first) > 0 {
 		n = copy(b, w.first)
