@@ -25,7 +25,7 @@ func electionFaultRules(open electionOf) []Rule {
 		},
 		{
 			ID:   "K11",
-			Text: "A lost reply, a late request or a campaign that is given up leaves no second candidate, and no old entry is taken for one's own.",
+			Text: "A lost reply, a late request or a campaign that is given up leaves no second candidate, and no caller takes an old entry for its own.",
 			Cases: slices.Concat(
 				cs.losingReplies(),
 				cs.cases("given up in line", 0, contestGiveUp),
@@ -42,7 +42,7 @@ func electionFaultRules(open electionOf) []Rule {
 		},
 		{
 			ID:    "K13",
-			Text:  "Whoever's entry an operator removes is told, as leader and as candidate.",
+			Text:  "A leader or candidate whose entry an operator removes is told.",
 			Cases: cs.removing("a candidate, then the leader"),
 		},
 		{
@@ -52,7 +52,7 @@ func electionFaultRules(open electionOf) []Rule {
 		},
 		{
 			ID:    "K15",
-			Text:  "Who is suspended, or loses the connection, keeps the office or the place in line and is woken.",
+			Text:  "A leader or candidate that is suspended, or loses its connection, keeps its place in line and is woken.",
 			Cases: cs.reconnecting(),
 		},
 		{

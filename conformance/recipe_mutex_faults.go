@@ -26,12 +26,12 @@ func mutexFaultRules(cs contests) []Rule {
 		},
 		{
 			ID:    "M9",
-			Text:  "Waits end with their ctx, whoever comes and goes ahead, and leave no entry.",
+			Text:  "A wait ends with its ctx, also while entries ahead come and go, and leaves no entry.",
 			Cases: cs.givingUp(),
 		},
 		{
 			ID:    "M10",
-			Text:  "A lost reply or a late request leaves no second entry, and no old entry is taken for one's own.",
+			Text:  "A lost reply or a late request leaves no second entry, and no caller takes an old entry for its own.",
 			Cases: cs.losingReplies(),
 		},
 		{
@@ -53,7 +53,7 @@ func mutexFaultRules(cs contests) []Rule {
 		},
 		{
 			ID:   "M13",
-			Text: "Whoever's entry an operator removes is told, as holder and as waiter.",
+			Text: "A holder or waiter whose entry an operator removes is told.",
 			Cases: slices.Concat(
 				cs.removing("a waiter, then the holder"),
 				cs.cases("a hold within a hold", NeedRemoveNode, contestRemovedWithin),
@@ -99,7 +99,7 @@ func mutexLineRules(cs contests) []Rule {
 	return []Rule{
 		{
 			ID:    "M20",
-			Text:  "Who is suspended, or loses the connection, keeps the place in line and is woken.",
+			Text:  "A waiter that is suspended, or loses its connection, keeps its place in line and is woken.",
 			Cases: cs.reconnecting(),
 		},
 		cs.wrapRule("M21"),

@@ -167,7 +167,7 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 		},
 		{
 			ID:    "R15",
-			Text:  "Waits end with their ctx, whoever comes and goes ahead, and leave no entry.",
+			Text:  "A wait ends with its ctx, also while entries ahead come and go, and leaves no entry.",
 			Cases: cs.givingUp(),
 		},
 		{
@@ -177,12 +177,12 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 		},
 		{
 			ID:    "R17",
-			Text:  "A lost reply or a late request leaves no second entry, and no old entry is taken for one's own.",
+			Text:  "A lost reply or a late request leaves no second entry, and no caller takes an old entry for its own.",
 			Cases: cs.losingReplies(),
 		},
 		{
 			ID:   "R18",
-			Text: "Whoever's entry an operator removes is told, as holder and as waiter.",
+			Text: "A holder or waiter whose entry an operator removes is told.",
 			Cases: slices.Concat(
 				cs.removing("a waiter, then the holder"),
 				cs.cases("a hold within a hold", NeedRemoveNode, contestRemovedWithin),
@@ -191,7 +191,7 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 		cs.foreignRule("R19"),
 		{
 			ID:    "R20",
-			Text:  "Who is suspended, or loses the connection, keeps the place in line and is woken.",
+			Text:  "A waiter that is suspended, or loses its connection, keeps its place in line and is woken.",
 			Cases: cs.reconnecting(),
 		},
 		cs[:1].wrapRule("R21"),

@@ -177,7 +177,7 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 		},
 		{
 			ID:    "P17",
-			Text:  "Waits end with their ctx, whoever comes and goes ahead, and leave no entry.",
+			Text:  "A wait ends with its ctx, also while entries ahead come and go, and leaves no entry.",
 			Cases: cs.givingUp(),
 		},
 		{
@@ -187,18 +187,18 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 		},
 		{
 			ID:    "P19",
-			Text:  "A lost reply or a late request leaves no entry and takes no permit, and no old entry is taken for one's own.",
+			Text:  "A lost reply or a late request leaves no entry and takes no permit, and no caller takes an old entry for its own.",
 			Cases: cs.losingReplies(),
 		},
 		{
 			ID:    "P20",
-			Text:  "Whoever's entry an operator removes is told, as holder and as waiter.",
+			Text:  "A holder or waiter whose entry an operator removes is told.",
 			Cases: cs.removing("a waiter, then the holder"),
 		},
 		cs.foreignRule("P21"),
 		{
 			ID:    "P22",
-			Text:  "Who is suspended, or loses the connection, keeps the place in line and is woken.",
+			Text:  "A waiter that is suspended, or loses its connection, keeps its place in line and is woken.",
 			Cases: cs.reconnecting(),
 		},
 		cs.wrapRule("P23"),

@@ -39,7 +39,8 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// patience is how long Close waits for functions that were told to end.
+// patience is how long Close waits for a store that cannot be reached, and for functions
+// that were told to end.
 const patience = 5 * time.Second
 
 // errStays is a function that was told to end and does not.

@@ -74,60 +74,60 @@ func (s *closeWatchedSession) Close(ctx context.Context) error {
 	return s.Session.Close(ctx)
 }
 
-// A close that the store has not heard of is asked again, while there is time; a store that
-// stays away holds nobody up for long.
+// A Close that the store has not received is sent again. If the store stays away, Close gives
+// up after 5 s, or at the end of its ctx, which the error tells.
 func TestCloseIsAskedAgain(t *testing.T) {
+	const short = time.Second
 	closing := map[string]func(context.Context, *coord.Client, *coord.Session) error{
 		"session": func(ctx context.Context, _ *coord.Client, s *coord.Session) error { return s.Close(ctx) },
 		"client":  func(ctx context.Context, c *coord.Client, _ *coord.Session) error { return c.Close(ctx) },
 	}
 	for name, closes := range closing {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := mem.NewStore()
-				conn := store.Open("closed")
-				c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(time.Minute)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				s, err := c.Session(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				conn.Link().LoseNextRequest(mem.OpClose)
-				conn.Link().DropNextReply(mem.OpClose)
-				if err := closes(t.Context(), c, s); err != nil {
-					t.Error(err)
-				}
-				if n := store.Stats().Sessions; n != 0 {
-					t.Errorf("%d sessions are left", n)
-				}
-				if err := c.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+		for what, test := range map[string]struct {
+			fault func(*mem.Link)
+			bound time.Duration // of ctx; 0: none
+			want  error
+			most  time.Duration // that Close takes
+		}{
+			"request lost, then the reply": {fault: func(l *mem.Link) {
+				l.LoseNextRequest(mem.OpClose)
+				l.DropNextReply(mem.OpClose)
+			}, most: short},
+			"store away":                 {fault: (*mem.Link).Cut, want: coord.ErrUnavailable, most: 7 * time.Second},
+			"store away, ctx is bounded": {fault: (*mem.Link).Cut, bound: short, want: context.DeadlineExceeded, most: short},
+		} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := mem.NewStore()
+					conn := store.Open("closed")
+					c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(time.Minute)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					s, err := c.Session(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx := t.Context()
+					if test.bound > 0 {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, test.bound)
+						defer cancel()
+					}
+					test.fault(conn.Link())
+					start := time.Now()
+					if err := closes(ctx, c, s); !errors.Is(err, test.want) {
+						t.Errorf("error %v; want %v", err, test.want)
+					}
+					if took := time.Since(start); took > test.most {
+						t.Errorf("it took %v; want at most %v", took, test.most)
+					}
+					if n := store.Stats().Sessions; test.want == nil && n != 0 {
+						t.Errorf("%d sessions are left", n)
+					}
+					_ = c.Close(ctx)
+				})
 			})
-		})
-		t.Run(name+", store away", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				conn := mem.NewStore().Open("closed")
-				c, err := coord.New(conn, coord.Config{SessionTTL: coord.Duration(time.Minute)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				s, err := c.Session(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				conn.Link().Cut()
-				start := time.Now()
-				if err := closes(t.Context(), c, s); !errors.Is(err, coord.ErrUnavailable) {
-					t.Errorf("error %v; want one that Is %q", err, coord.ErrUnavailable)
-				}
-				if took := time.Since(start); took > 7*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				_ = c.Close(t.Context())
-			})
-		})
+		}
 	}
 }

@@ -148,6 +148,9 @@ func (s *Session) Close(ctx context.Context) error {
 	err := s.ds.Close(ctx)
 	giveUp := time.Now().Add(min(s.TTL(), patience))
 	err = s.client.retry(ctx, s.ds.Close, err, nil, func() bool { return !time.Now().Before(giveUp) })
+	if err != nil && ctx.Err() != nil {
+		err = ended(ctx, err)
+	}
 	s.hurry()
 	left := finish(ctx, patience, func() error { <-s.finished; return nil })
 	return errors.Join(err, left)

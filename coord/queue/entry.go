@@ -152,11 +152,11 @@ type local struct {
 	awaited map[*Entry]awaited
 }
 
-// awaited is a node of the session in whose way an entry is, and which no entry is known to
-// have yet: it is in the line before the call that makes it has returned.
+// awaited is the blocker of a waiter. It is a node of the same session whose entry is not
+// known yet: the store lists a node before the Create call has returned.
 type awaited struct {
 	node  driver.Node
-	known func() // called when an entry has it
+	known func() // called once the entry is known
 }
 
 // slots are the numbers in the ids of a directory. They are used again, because stores
@@ -204,8 +204,8 @@ func (l *local) add(e *Entry) {
 	}
 }
 
-// await returns the session's entry with a node. If there is none, known is called when
-// there is, unless the waiter has called giveUp.
+// await returns the entry of a node of the session. If the entry is not known yet, await
+// returns nil and calls known later, unless giveUp is called before.
 func (l *local) await(n driver.Node, waiter *Entry, known func()) *Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +218,7 @@ func (l *local) await(n driver.Node, waiter *Entry, known func()) *Entry {
 	return nil
 }
 
-// giveUp ends what await has begun.
+// giveUp ends the await of a waiter.
 func (l *local) giveUp(waiter *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -103,7 +103,7 @@ func (e *Entry) outlast(ctx context.Context, v Verdict, last driver.Node) (gone 
 			return nodes[i], v.Last && i == 1, nil
 		}
 		if p = e.local.await(v.Blocker, e, cancel); p == nil {
-			if within.Err() != nil { // and if only by await, the entry has gone in the meantime
+			if within.Err() != nil { // if nothing has ended, the entry was known for a moment and has left
 				return v.Blocker, false, e.whyEnded(ctx)
 			}
 			return v.Blocker, false, e.broken(ctx, err) // look again, and pause if nothing has changed

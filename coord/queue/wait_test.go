@@ -216,8 +216,8 @@ func TestWaiterIsLost(t *testing.T) {
 	}
 }
 
-// Who hears that its own node is gone asks whether the session is, and asks again if the
-// answer is lost.
+// A waiter whose own node is gone asks the store whether the session still lives. If the
+// answer is lost, it asks again.
 func TestWhyIsAskedAgain(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.sentry(), w.sentry(), w.sentry()
@@ -244,8 +244,8 @@ func TestWhyIsAskedAgain(t *testing.T) {
 	})
 }
 
-// Who joins behind an entry of its own session, before the call that made that has
-// returned, hears of its end without the store.
+// A waiter that queues behind an entry of its own session, before that entry's Create call
+// has returned, needs no watch in the store to learn of the release.
 func TestBlockerIsKnownLate(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.sentry()

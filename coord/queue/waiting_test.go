@@ -65,8 +65,8 @@ func TestWaitingIsWritten(t *testing.T) {
 	}
 }
 
-// Who had to wait says at the beginning, the next time, that it does, which saves a request;
-// whoever is wrong about that is right the time after.
+// If the last entry of a Queue had to wait, the next one is created with the value Waiting,
+// which saves a request. A wrong guess is corrected by the entry after it.
 func TestWaitingIsExpected(t *testing.T) {
 	req := queue.Request{Value: []byte("joined"), Waiting: []byte("waits")}
 	bubble(t, func(w *world) {

@@ -191,7 +191,7 @@ func (w *wire) once(ctx context.Context, method string, req, reply any, opts []g
 	code := status.Code(err)
 	answered = err == nil || code != codes.Canceled && code != codes.DeadlineExceeded && ctx.Err() == nil
 	switch {
-	case to.Addr != nil:
+	case err == nil || to.Addr != nil:
 	case ctx.Err() != nil:
 		return true, attempt.NotSent(ctx.Err())
 	case code == codes.Unavailable:

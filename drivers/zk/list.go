@@ -152,7 +152,7 @@ func get(ctx context.Context, l *link, path string) (content, error) {
 }
 
 // errForeign is a key that looks like a node and is none. It Is ErrNoNode.
-var errForeign = fmt.Errorf("somebody else's key: %w", gozk.ErrNoNode)
+var errForeign = fmt.Errorf("key of another client: %w", gozk.ErrNoNode)
 
 // read reads a node.
 func (t *tree) read(ctx context.Context, l *link, dir, base string) (content, error) {

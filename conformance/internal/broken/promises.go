@@ -5,17 +5,17 @@ type promise struct{ mutex, rwlock, semaphore, election string }
 
 // Promises that several mistakes break.
 var (
-	// lossBeforeHandoffPromise: a hold ends before anybody else holds.
+	// lossBeforeHandoffPromise: a hold ends before the next one begins.
 	lossBeforeHandoffPromise = promise{mutex: "M8", rwlock: "R14", semaphore: "P16", election: "K10"}
 	// lostRepliesPromise: a lost reply or a late request leaves nothing.
 	lostRepliesPromise = promise{mutex: "M10", rwlock: "R17", semaphore: "P19", election: "K11"}
 	// releasePromise: a release is idempotent and frees nothing else.
 	releasePromise = promise{mutex: "M11", rwlock: "R12", semaphore: "P14", election: "K12"}
-	// removalPromise: whoever loses an entry to an operator is told.
+	// removalPromise: the owner of an entry that an operator removes is told.
 	removalPromise = promise{mutex: "M13", rwlock: "R18", semaphore: "P20", election: "K13"}
 	// doPromise: Do releases whichever way its function ends.
 	doPromise = promise{mutex: "M16", rwlock: "R11", semaphore: "P13", election: "K19"}
-	// revocationPromise: whoever is asked to let go hears of it.
+	// revocationPromise: a holder hears the request to let go.
 	revocationPromise = promise{mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4"}
 	// pacePromise: a client tries again at a pace.
 	pacePromise = promise{mutex: "M24", rwlock: "R24", semaphore: "P28", election: "K23"}
