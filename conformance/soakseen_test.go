@@ -7,7 +7,7 @@ import "strings"
 // them: the suite's own cases find all.
 var seen = strings.Fields(`
 	abandon-does-nothing abandon-voids-all abandons-namesakes absent-directory-refused
-	absent-directory-unwatched answers-mixed-up any-outlives-session any-wakes-on-update
+	absent-directory-unwatched answers-mixed-up any-wakes-on-update
 	broken-watch-is-nil burst-cut-short calls-for-renewals
 	close-without-bound connection-under-callers-ctx counter-wraps create-returns-late
 	created-in-another-session created-twice data-as-text data-cut data-trimmed deaf-after-a-reset

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path"
 	"reflect"
@@ -204,6 +205,11 @@ func (l *gatedLink) intercept(ctx context.Context, method string, req, reply any
 		req := proto.Clone(req.(proto.Message))                         // likewise: what is on its way has been encoded
 		next(func(ctx context.Context) error { return l.land.Invoke(ctx, method, req, answer) })
 		l.mu.Unlock()
+		for _, o := range opts { // as of a request that gRPC has given to a connection
+			if to, ok := o.(grpc.PeerCallOption); ok {
+				to.PeerAddr.Addr = new(net.TCPAddr)
+			}
+		}
 		<-ctx.Done()
 		return ctx.Err()
 	}

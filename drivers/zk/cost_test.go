@@ -1,8 +1,11 @@
 package zk
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"maps"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -137,6 +140,47 @@ func TestCrowdOfOneProcess(t *testing.T) {
 		}
 	})
 	wantSent(t, "the list", got, sent{"children": 1})
+}
+
+// lateWriter is a connection whose Write of what holds text returns only when bytes of
+// the server have been read after it, as on a machine that is busy.
+type lateWriter struct {
+	net.Conn
+	text []byte
+	read chan struct{}
+}
+
+func (c *lateWriter) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if bytes.Contains(b, c.text) {
+		<-c.read
+	}
+	return n, err
+}
+
+func (c *lateWriter) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	select {
+	case c.read <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
+// The answer to a creation may come before the driver knows that the request was written.
+func TestAnswerBeforeWriteReturns(t *testing.T) {
+	f := start(t)
+	dial := f.conn.peers.network.Dial
+	f.conn.peers.network.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+		c, err := dial(ctx, addr)
+		return &lateWriter{c, []byte("/d/"), make(chan struct{})}, err
+	}
+	other := f.peer()
+	other.create(other.open(long), "d", "bystander") // makes the directory
+	s := f.open(long)
+	for i := range 5 {
+		wantSent(t, "create", f.tap.during(func() { f.create(s, "d", fmt.Sprint(i)) }), sent{"multi": 1, "children": 1})
+	}
 }
 
 // What a list costs after others have updated nodes, and after we have.

@@ -104,8 +104,8 @@ func (s *session) readOwn(ctx context.Context, dir, base string) ([]byte, error)
 // directory.
 func (s *session) makeNode(ctx context.Context, o attempt.Op, k slotKey, data []byte) (base string, lists <-chan listing, err error) {
 	path, d := s.tree.dir(k.dir), s.tree.directory(k.dir)
-	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10)
-	ops := []any{&gozk.CreateRequest{Path: path + "/" + stem + "-", Data: data, Acl: s.tree.acl, Flags: gozk.FlagEphemeral | gozk.FlagSequence}}
+	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10) + "-"
+	ops := []any{&gozk.CreateRequest{Path: path + "/" + stem, Data: data, Acl: s.tree.acl, Flags: gozk.FlagEphemeral | gozk.FlagSequence}}
 	list := make(chan listing, 1)
 	alone := d.takeEmpty()
 	if alone {

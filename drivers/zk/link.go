@@ -101,7 +101,7 @@ func (l *link) dial(string, string, time.Duration) (net.Conn, error) {
 	}
 	w := &wire{
 		Conn: conn, opened: time.Now(), hurry: time.AfterFunc(limit, func() { _ = conn.Close() }),
-		granted: l.accept, watched: l.watches.wanted, sent: l.wrote, failed: l.failed,
+		granted: l.accept, watched: l.watches.wanted, sending: l.writes, failed: l.failed,
 	}
 	l.change(func() {
 		if l.wire = w; !l.mayDial() || l.shut.Err() != nil { // any more
@@ -213,8 +213,8 @@ func (l *link) lose(cause error) {
 	l.end(&driver.Error{Op: "session", Store: store, Key: l.id(), Kind: driver.ErrSessionLost, Err: cause})
 }
 
-// wrote is told of each message that was written.
-func (l *link) wrote(message []byte) {
+// writes is told of each message before it is written.
+func (l *link) writes(message []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for text, f := range l.sending {

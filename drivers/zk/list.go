@@ -170,13 +170,14 @@ var errChanged = errors.New("the directory changes all the time")
 // list lists a directory as one server sees it, with data or, if byName, without. It begins
 // with ls, unless that is empty.
 func (t *tree) list(ctx context.Context, l *link, dir string, byName bool, ls listing) (nodes []driver.Node, err error) {
-	for err = errChanged; err == errChanged && ctx.Err() == nil; ls.names = nil {
+	for again := true; again; again = err == errChanged && ctx.Err() == nil {
 		if err = nil; ls.names == nil {
 			ls, err = children(ctx, l, t.dir(dir))
 		}
 		if err == nil {
 			nodes, err = t.nodes(ctx, l, dir, ls, byName)
 		}
+		ls.names = nil
 	}
 	if errors.Is(err, gozk.ErrNoNode) {
 		return nil, nil

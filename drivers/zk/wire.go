@@ -24,14 +24,14 @@ import (
 //   - It closes the connection if a write fails (N1). The library would block for ever if it
 //     was sending the credentials again.
 //   - It knows when the server said something last (S3).
-//   - It tells that a message was written, so that a list travels right behind a create.
+//   - It tells that a message is being written, so that a list travels right behind a create.
 type wire struct {
 	net.Conn
 	opened time.Time
 
 	granted func(session int64, timeout time.Duration) error // takes the answer to the handshake
 	watched func(path string) bool                           // whether reads of a path set watches
-	sent    func(message []byte)                             // is told of each message
+	sending func(message []byte)                             // is told of each message, before it is written
 	failed  func(error)                                      // is told why there was no handshake
 
 	first []byte       // what is left of the answer to the handshake; nil before that
@@ -87,11 +87,10 @@ func (w *wire) Write(b []byte) (int, error) {
 
 // write writes a message. The caller holds the lock.
 func (w *wire) write(b []byte) {
+	w.sending(b) // not afterwards: the answer may come before Write returns
 	if _, err := w.Conn.Write(b); err != nil {
 		w.drop()
-		return
 	}
-	w.sent(b)
 }
 
 // takeBack has the server remove the watches of a path, unless reads of it set watches

@@ -80,7 +80,7 @@ func waitSabotages() []Sabotage {
 					if err == nil && !same(nodes, n) {
 						return s.Session.WaitDelete(ctx, n)
 					}
-					if _, err := s.conn.Conn.List(ctx, "queue:nothing"); err != nil { // a round trip
+					if _, err := s.Session.List(ctx, "queue:nothing"); err != nil { // a round trip
 						return s.Session.WaitDelete(ctx, n)
 					}
 					if nodes, err = s.Session.List(ctx, n.Dir); err == nil && !same(nodes, n) {
