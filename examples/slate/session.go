@@ -62,23 +62,27 @@ func (s *session) fenced(ctx context.Context, o attempt.Op, raise bool, t slated
 }
 
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
-	n, _, err := s.CreateList(ctx, dir, id, data)
+	n, _, err := s.create(ctx, dir, id, data, s.conn.key(dir, s.ID(), id))
 	return n, err
 }
 
-// CreateList implements driver.CreateLister: the transaction that makes the node, or finds
-// it, lists its directory as well.
+// CreateList implements driver.CreateLister: the transaction lists the directory as well.
 func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
+	return s.create(ctx, dir, id, data, s.conn.prefix(dir))
+}
+
+// create makes the node, or finds it, and gets what begins with a prefix of its key.
+func (s *session) create(ctx context.Context, dir, id string, data []byte, prefix string) (driver.Node, []driver.Node, error) {
 	key := s.conn.key(dir, s.ID(), id)
 	o := s.Write("create", key)
 	if err := driver.CheckData(data); err != nil {
 		return driver.Node{}, nil, o.Failed(nil, err)
 	}
-	list := slated.Action{Get: s.conn.prefix(dir)}
+	get := slated.Action{Get: prefix}
 	r, err := s.fenced(ctx, o, false, slated.Request{
 		If:   []slated.Cond{{Key: key, Created: new(uint64)}},
-		Then: []slated.Action{{Put: &slated.KV{Key: key, Value: data, Lease: s.ID()}}, list},
-		Else: []slated.Action{list},
+		Then: []slated.Action{{Put: &slated.KV{Key: key, Value: data, Lease: s.ID()}}, get},
+		Else: []slated.Action{get},
 	})
 	if err != nil {
 		return driver.Node{}, nil, err
