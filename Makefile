@@ -6,13 +6,14 @@ FAILED   := $(REPORTS).failed
 FAILURES := ^ *--- FAIL|^FAIL|^ +[a-z_]+\.go:[0-9]+: |^panic:|DATA RACE
 MODULES := . bench internal/storetest internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
-LOCAL   := . ./coord/... ./internal/bynames ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
+LOCAL       := . ./coord/... ./internal/bynames ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
 STORE_LOCAL := ./register ./trial
+BENCH_LOCAL := . ./delay ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
 # What runs without the race detector, which takes several times the processor time: suites
 # in real time, whose limits a busy processor breaks, and hundreds of drivers and recipes
-# that are broken on purpose. `make soak` runs the drivers' suites with it.
+# that are broken on purpose. So does examples/slate. `make soak` runs the drivers' suites
+# with it.
 UNRACED := ^(TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*)$$
-BENCH_LOCAL := . ./delay ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
@@ -25,7 +26,7 @@ BENCH   ?= -cases main -networks 1ms,1ms+tls,loopback -pairs 3
 # FAULTS is a regular expression that "store: fault" has to match.
 TRIALS  ?= 10000
 
-.PHONY: demo test check soak reached trials mutants servers bench bench-short bench-micro fmt
+.PHONY: demo test lint check soak reached trials mutants servers bench bench-short bench-micro fmt
 
 ## demo: several workers contend for one lock, on the embedded store
 demo:
@@ -38,8 +39,11 @@ test: servers
 	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
 	@for m in . internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors
 	@export COORDKIT_REPORTS=$(REPORTS); { \
-		$(GO) test -race -count=1 -p=1 -timeout=40m -skip='$(UNRACED)' ./... || touch $(FAILED); \
-		$(GO) test -count=1 -p=1 -timeout=30m -run='$(UNRACED)' ./conformance ./drivers/... ./examples/slate || touch $(FAILED); \
+		$(GO) test -race -count=1 -p=1 -timeout=40m -skip='$(UNRACED)' $$($(GO) list ./... | grep -v /examples/slate$$) || touch $(FAILED); \
+		$(GO) test -count=1 -p=1 -timeout=30m -run='$(UNRACED)' ./conformance ./drivers/... || touch $(FAILED); \
+		$(GO) test -count=1 ./examples/slate || touch $(FAILED); \
+		(cd bench && $(GO) test -race -count=1 $(BENCH_LOCAL)) || touch $(FAILED); \
+		(cd internal/tools && $(GO) test -count=1 ./...) || touch $(FAILED); \
 		cd internal/storetest; \
 		$(GO) test -race -count=1 -p=1 -timeout=40m ./... || touch $(FAILED); \
 		$(GO) test -count=1 -run=Beside . || touch $(FAILED); \
@@ -52,17 +56,19 @@ test: servers
 servers:
 	$(GO) run ./internal/testserver/cmd/buildservers
 
-## check: format, vet, staticcheck, tidy modules, and the tests that need no server
-check:
+## lint: format, tidy modules, vet and staticcheck
+lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
-	$(GO) vet ./...
+	for m in . bench internal/storetest internal/tools; do (cd $$m && $(GO) vet ./... && $(TOOL) staticcheck ./...) || exit 1; done
 	for a in 386 arm; do GOARCH=$$a $(GO) vet ./coord/... ./recipes/... ./drivers/mem ./examples/... || exit 1; done
-	$(TOOL) staticcheck ./...
+
+## check: lint, and the tests that need no server
+check: lint
 	$(GO) test -race $(LOCAL)
-	cd internal/storetest && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test -race $(STORE_LOCAL)
-	cd bench && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test -race $(BENCH_LOCAL)
-	cd internal/tools && $(GO) vet ./... && $(TOOL) staticcheck ./... && $(GO) test ./...
+	cd internal/storetest && $(GO) test -race $(STORE_LOCAL)
+	cd bench && $(GO) test -race $(BENCH_LOCAL)
+	cd internal/tools && $(GO) test ./...
 
 ## mutants: changes the embedded store, the toy driver, the waiting line and the recipes one
 ## place at a time, and prints how many of the changes the conformance suite finds by itself;
