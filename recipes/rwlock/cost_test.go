@@ -97,7 +97,7 @@ func TestWakesOnlyWhoComesIn(t *testing.T) {
 	})
 }
 
-// Where lists are names, data are read only for where a downgraded writer stands.
+// Where lists are names, no data are read, not even of a downgraded writer.
 func TestListsByNames(t *testing.T) {
 	bubbleByNames(t, func(w *world) {
 		asked := func(what string, named, full int64) {
@@ -116,10 +116,10 @@ func TestListsByNames(t *testing.T) {
 		asked("a writer's handoff to a writer", 1, 0)
 		r := w.downgrade(h1)
 		blocked(second)
-		asked("a downgrade, and a writer that looks what it was", 2, 1)
+		asked("a downgrade, and a writer that looks what it was", 2, 0)
 		reader := b.reading(w.Ctx)
 		blocked(reader)
-		asked("joining behind a downgraded writer", 1, 1)
+		asked("joining behind a downgraded writer", 1, 0)
 		w.unlock(r)
 		w.unlock(second.Granted())
 		w.unlock(reader.Granted())

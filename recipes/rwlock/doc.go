@@ -36,8 +36,7 @@
 //
 // Joining the line is one write together with one look at it, unlocking is another
 // write, and a handoff at most one look more. Where a list is names (ZooKeeper) a look
-// is one list of names; only while somebody holds as a downgraded writer are the data
-// of the entries read too, each by a request of its own.
+// is one list of names.
 //
 // # Tokens
 //

@@ -20,7 +20,7 @@ type RWLock struct {
 // New returns the lock called name. Any name of 1 to coord.MaxName bytes is
 // valid; what is wrong with one shows in the first call on the lock.
 func New(client *coord.Client, name string, opts ...coord.RecipeOption) *RWLock {
-	return &RWLock{queue.New(client, "rwlock", name, inLine, opts...).ByNames(namesSuffice), name}
+	return &RWLock{queue.New(client, "rwlock", name, inLine, opts...).ByNames(nil), name}
 }
 
 // ErrUpgrade is the error of Lock and TryLock under the context of a reader,
@@ -104,14 +104,10 @@ func (l *RWLock) hold(ctx context.Context, join join, kind string,
 	return e, h, err
 }
 
-// noUpgrade refuses to make a writer of a reader. Of one who does not even read
-// any more it says that.
+// noUpgrade refuses to make a writer of a reader. What was lost is not re-entered anyway.
 func (l *RWLock) noUpgrade(e *queue.Entry) error {
-	if queue.Kind(e.Node()) == writer {
+	if queue.Kind(e.Node()) == writer || e.Err() != nil {
 		return nil
-	}
-	if lost := e.Err(); lost != nil {
-		return lost
 	}
 	return fmt.Errorf("coordkit: acquire rwlock %.64q: %w", l.name, ErrUpgrade)
 }
