@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/queue"
 )
 
@@ -85,7 +84,7 @@ func (e *Election) campaign(ctx context.Context, value []byte,
 	l := &Leadership{Hold: hold, entry: entry, what: e.what}
 	if entry.Waited() {
 		if err := l.Proclaim(ctx, value); err != nil {
-			l.giveUp() // an office that nobody was told of is not kept
+			_ = l.Resign(ctx) // an office that nobody was told of is not kept
 			return nil, err
 		}
 	}
@@ -97,10 +96,8 @@ func (e *Election) eligible(ctx context.Context, value []byte) error {
 	if err := checkValue(value); err != nil {
 		return err
 	}
-	if err := driver.ContextError(ctx); err != nil { // as a lost leadership's has
-		return err
-	}
-	if led := e.queue.Entered(ctx); led != nil && led.Err() == nil { // what was lost nobody waits for
+	// What was lost nobody waits for, and joining fails under a ctx that has ended.
+	if led := e.queue.Entered(ctx); led != nil && led.Err() == nil && ctx.Err() == nil {
 		return fmt.Errorf("%w context: it is that of a leadership of this election", coord.ErrInvalid)
 	}
 	return nil

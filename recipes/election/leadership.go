@@ -37,9 +37,6 @@ func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
 	defer cancel()
 	defer context.AfterFunc(l.Context(), cancel)()
 	err := l.entry.Write(work, poster{elected, value}.encode())
-	if err == nil {
-		return nil
-	}
 	if over := l.Err(); over != nil { // the reason for the error, whatever it says
 		return l.fail("proclaim", over)
 	}
@@ -72,13 +69,6 @@ func (l *Leadership) Resign(ctx context.Context) error {
 // call returns at once, so do not ask again right away after declining.
 func (l *Leadership) Revoked(ctx context.Context) (coord.Revocation, error) {
 	return l.entry.Revoked(ctx, l.Hold)
-}
-
-// giveUp resigns in the background.
-func (l *Leadership) giveUp() {
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = l.Resign(over) // it says that it goes on
 }
 
 func (l *Leadership) fail(op string, err error) error {

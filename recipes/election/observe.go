@@ -90,10 +90,9 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Observation, error] {
 
 // view is what an observer has been shown.
 type view struct {
-	begun  bool
+	begun  bool        // a vacancy was shown
 	leader driver.Node // zero: the office is vacant
 	value  []byte      // the leader's
-	newest uint64      // the highest token of a leader
 }
 
 // next returns what there is to show of the line's next state.
@@ -103,9 +102,7 @@ func (v *view) next(line []driver.Node) []Observation {
 	}
 	first, p := line[0], read(line[0])
 	switch {
-	case first.Token < v.newest:
-		return nil // older than what was shown
-	case v.leads(first):
+	case v.leader.Same(first):
 		// Who was shown as the leader is, also if a note of its that it waits
 		// comes late.
 		if bytes.Equal(p.value, v.value) {
@@ -123,10 +120,8 @@ func (v *view) next(line []driver.Node) []Observation {
 	}
 }
 
-func (v *view) leads(n driver.Node) bool { return v.leader.Key != "" && v.leader.Same(n) }
-
 func (v *view) show(n driver.Node, p poster) Observation {
-	v.begun, v.leader, v.value, v.newest = true, n, p.value, n.Token
+	v.leader, v.value = n, p.value
 	c := queue.Contender(n)
 	c.Value = p.value
 	return Observation{Leader: c}

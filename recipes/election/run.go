@@ -80,9 +80,7 @@ func (e *Election) Run(ctx context.Context, value []byte, fn func(ctx context.Co
 		if elected && time.Since(began) > r.opts.MaxBackoff {
 			pause = r.opts.MinBackoff
 		}
-		if err := rest(ctx, pause); err != nil {
-			return err
-		}
+		rest(ctx, pause)
 		pause = min(2*pause, r.opts.MaxBackoff)
 	}
 }

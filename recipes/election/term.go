@@ -59,8 +59,12 @@ func (r *runner) stand(ctx context.Context) (again, elected bool, _ error) {
 	default: // a function has outlived its leadership: let others lead, until it is done
 		r.log.Warn("elected while a function still runs whose leadership was lost; stepping down", zap.Uint64("token", l.Token()))
 		_ = l.Resign(ctx) // what is not confirmed goes on in the background
-		again, err := r.idle(ctx)
-		return again, true, err
+		select {
+		case r.busy <- struct{}{}:
+			<-r.busy
+		case <-ctx.Done(): // the next campaign says so
+		}
+		return true, true, nil
 	}
 	r.log.Info("elected", zap.Uint64("token", l.Token()))
 	err = r.term(ctx, l)
@@ -95,19 +99,6 @@ func (r *runner) term(ctx context.Context, l *Leadership) error {
 	return r.fn(work, l)
 }
 
-// idle waits until no function runs.
-func (r *runner) idle(ctx context.Context) (again bool, _ error) {
-	// If both are ready, a campaign that is never made or one that ends at once:
-	// either will do.
-	select {
-	case r.busy <- struct{}{}:
-		<-r.busy
-		return true, nil
-	case <-ctx.Done():
-		return false, driver.ContextError(ctx)
-	}
-}
-
 // hopeless reports whether campaigning again would end with the same error.
 func (r *runner) hopeless(err error) bool {
 	for _, final := range []error{coord.ErrClosed, coord.ErrDenied, coord.ErrInvalid, coord.ErrUnsupported} {
@@ -124,21 +115,17 @@ func stopped(ctx context.Context, err error) error { return with(driver.ContextE
 // with adds err to why, unless why says it all. A function that returns its ctx's
 // error adds nothing.
 func with(why, err error) error {
-	if err == nil || err == context.Canceled || errors.Is(why, err) {
+	if err == context.Canceled || errors.Is(why, err) {
 		return why
 	}
 	return errors.Join(why, err)
 }
 
 // rest waits for about the pause given, so that candidates that were defeated
-// together do not come back together. It returns ctx's error when that ends.
-func rest(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause/2 + rand.N(pause))
-	defer timer.Stop()
+// together do not come back together.
+func rest(ctx context.Context, pause time.Duration) {
 	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done(): // or both: the campaign would end at once
-		return driver.ContextError(ctx)
+	case <-time.After(pause/2 + rand.N(pause)):
+	case <-ctx.Done(): // the next campaign says so
 	}
 }

@@ -28,8 +28,6 @@ func TestView(t *testing.T) {
 		{"begins in a vacancy", "2~b|2+b", "- 2b"},
 		{"begins in a vacancy that nobody fills", "2~b|", "-"},
 		{"the same value of another", "1a|2+a", "1a - 2a"},
-		{"an older state", "1a|3+c|1a|3+d", "1a - 3c 3d"},
-		{"an older state in a vacancy", "3+c||1a|", "3c -"},
 		{"a leader's note comes late", "1a 2b|2b|2~b|2+b", "1a - 2b"},
 		{"what somebody else wrote", "1a|2?x", "1a - 2"},
 	} {
