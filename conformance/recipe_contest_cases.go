@@ -17,7 +17,7 @@ func (cs contests) givingUp() []Case {
 func (cs contests) churning() []Case {
 	return slices.Concat(
 		cs.cases("those ahead come and go", 0, contestChurn),
-		cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter),
+		cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter, whenUnanswered),
 	)
 }
 

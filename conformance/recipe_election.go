@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -49,7 +50,7 @@ func electionRules(open electionOf) []Rule {
 		electionFaultRules(open),
 		electionRunRules(open),
 		electionLineRules(open),
-		[]Rule{open.contests().sessionRule("K24")},
+		[]Rule{electionSessionRule(open)},
 	)
 }
 
@@ -63,6 +64,7 @@ func electionStandRules(open electionOf) []Rule {
 			Cases: []Case{
 				{Name: "of one process and of several", Check: open.check(electsInOrder)},
 				{Name: "under its own leadership", Check: open.check(campaignsAgainstItself)},
+				{Name: "under a leadership that was lost", Needs: NeedRemoveNode, Check: open.check(campaignsAfterLoss)},
 			},
 		},
 		{
@@ -178,8 +180,18 @@ func (t poll) deposed(l subject.Leadership, what string, why error) {
 }
 
 func electsInOrder(t poll) {
-	a, b, c := t.Client(), t.Client(), t.Client()
+	var writes atomic.Int64 // to an entry that there is
+	a := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if c.op == "Update" {
+			writes.Add(1)
+		}
+		return next(ctx)
+	})
+	b, c := t.Client(), t.Client()
 	l := t.elect(a, "first")
+	if n := writes.Load(); n != 0 {
+		t.Fatalf("a candidate that has nobody ahead has written to its entry %d times; want to have joined with all that there is to say", n)
+	}
 	var line []*campaign
 	for i, client := range []*coord.Client{a, a, b, c, c, b} {
 		line = append(line, t.standing(t.ctx, client, fmt.Sprint(i), i+2))
@@ -230,6 +242,20 @@ func campaignsAgainstItself(t poll) {
 	again, err := e.Campaign(detached, nil)
 	if err != nil {
 		t.Fatalf("a campaign with the values of a leadership that has ended: %v", err)
+	}
+	t.resign(again)
+	t.empty()
+}
+
+// campaignsAfterLoss: what was lost nobody waits for.
+func campaignsAfterLoss(t poll) {
+	c := t.Client()
+	l := t.elect(c, "v")
+	t.removeNode(t.candidates(1)[0])
+	t.deposed(l, "the leader whose entry was removed", coord.ErrRemoved)
+	again, err := t.open(c, name).Campaign(context.WithoutCancel(l.Context()), nil)
+	if err != nil {
+		t.Fatalf("a campaign with the values of a leadership that was lost: %v", err)
 	}
 	t.resign(again)
 	t.empty()

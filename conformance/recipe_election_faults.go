@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
@@ -37,7 +38,10 @@ func electionFaultRules(open electionOf) []Rule {
 			Text: "Resign is idempotent and retryable, and never ends a later leadership.",
 			Cases: slices.Concat(
 				cs.releasing("again and again"),
-				[]Case{{Name: "nothing is proclaimed after it", Needs: NeedLink, Check: open.check(resignsForGood)}},
+				[]Case{
+					{Name: "nothing is proclaimed after it", Needs: NeedLink, Check: open.check(resignsForGood)},
+					{Name: "nothing is proclaimed while it is not confirmed", Check: open.check(resignsInSilence)},
+				},
 			),
 		},
 		{
@@ -87,6 +91,9 @@ func electionLineRules(open electionOf) []Rule {
 				[]Case{
 					{Name: "Run", Check: open.check(runPauses)},
 					{Name: "Run, after it has led for long", Check: open.check(runPausesAnew)},
+					{Name: "Run, pause after pause", Check: open.check(runPausesWithinBounds)},
+					{Name: "Run, pauses by default", Check: open.check(runPausesByDefault)},
+					{Name: "Run, after it has waited for long", Check: open.check(runPausesAfterWaiting)},
 				},
 				cs.pacing(),
 			),
@@ -115,13 +122,53 @@ func resignsForGood(t poll) {
 	link.Freeze(netfault.Both)
 	ctx, cancel := context.WithTimeout(t.ctx, t.h.TTL/8)
 	defer cancel()
+	var proclaimed error
+	before := t.Go(func() { proclaimed = l.Proclaim(t.ctx, []byte("b")) })
+	t.pause() // so that, as a rule, it has begun
 	if err := l.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Resign over a frozen link returned %s; want its ctx's error", errorOf(err))
+	}
+	if !t.within(100*time.Millisecond, before) || !errors.Is(proclaimed, coord.ErrReleased) {
+		t.Fatalf("Proclaim, begun before Resign and not answered, returned %s, or does not return; want ErrReleased", errorOf(proclaimed))
 	}
 	if err := l.Proclaim(t.ctx, nil); !errors.Is(err, coord.ErrReleased) {
 		t.Fatalf("Proclaim after Resign returned %s; want ErrReleased", errorOf(err))
 	}
 	t.heal(link)
+	t.resign(l)
+	t.empty()
+}
+
+// resignsInSilence: the entry is there until the store has confirmed its end, and says no
+// more than it did.
+func resignsInSilence(t poll) {
+	pass, let := context.WithCancel(t.ctx)
+	defer let()
+	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		switch c.op {
+		case "Update":
+			ctx = context.WithoutCancel(ctx) // it is on its way, and not called back
+		case "Delete":
+			select { // it is made all the same
+			case <-pass.Done():
+			case <-ctx.Done():
+			}
+		}
+		return next(ctx)
+	})
+	l := t.elect(c, "old")
+	ctx, cancel := context.WithCancel(t.ctx)
+	cancel()
+	if err := l.Release(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("Resign under a ctx that has ended returned %s; want its ctx's error", errorOf(err))
+	}
+	if err := l.Proclaim(t.ctx, []byte("new")); !errors.Is(err, coord.ErrReleased) {
+		t.Fatalf("Proclaim after Resign returned %s; want ErrReleased", errorOf(err))
+	}
+	if err := t.leads(t.Client(), "old")(); err != nil {
+		t.Fatalf("of one who has resigned, which the store has not confirmed: %v", err)
+	}
+	let()
 	t.resign(l)
 	t.empty()
 }

@@ -32,7 +32,7 @@ func electionProclaimRules(open electionOf) []Rule {
 				{Name: "replies lost", Needs: NeedLink, Check: open.check(proclaimsAgain)},
 				{Name: "given up while the request is held", Needs: NeedLink | NeedHold, Check: open.check(proclaimOvertaken)},
 				{Name: "made again while the later one begins", Needs: NeedLink, Check: open.check(proclaimsTakeTurns)},
-				{Name: "trouble, at every step", Check: open.check(proclaimsThrough(trouble()...))},
+				{Name: "trouble, at every step", Check: open.check(proclaimsThrough(append(trouble(), whenUnanswered)...))},
 			},
 		},
 	}

@@ -20,6 +20,7 @@ func electionRunRules(open electionOf) []Rule {
 				{Name: "ended by the store", Needs: NeedExpire, Check: open.check(runsAgain)},
 				{Name: "a function that does not heed its ctx", Check: open.check(runResignsLast)},
 				{Name: "a function that outlives its leadership", Needs: NeedExpire, Check: open.check(runsOne)},
+				{Name: "its ctx ends beside such a function", Needs: NeedRemoveNode, Check: open.check(runStopsBeside)},
 				{Name: "a function that panics", Check: open.check(runResignsAfterPanic)},
 				{Name: "Elected panics", Check: open.check(runResignsAfterElected)},
 				{Name: "a function that returns", Check: open.check(runReturns)},
@@ -142,9 +143,11 @@ func runResignsLast(t poll) {
 func runsOne(t poll) {
 	ctx, stop := context.WithCancel(t.ctx)
 	defer stop()
+	live, stopFirst := context.WithCancel(ctx)
+	defer stopFirst()
 	c, other := t.Client(), t.Client()
 	s := newService()
-	first := s.serves(t, ctx, c)
+	first := s.serves(t, live, c)
 	l := s.begins(t, "the first Run")
 	second := s.serves(t, ctx, c)
 	t.candidates(2)
@@ -159,14 +162,59 @@ func runsOne(t poll) {
 	if len(s.begun) > 0 || s.inside.Load() != 1 {
 		t.Fatalf("%d functions run; want the one whose leadership was lost", s.inside.Load())
 	}
+	stopFirst()
 	close(s.leave)
 	t.resign(b)
-	s.begins(t, "a Run, once the function has returned")
+	s.begins(t, "the second Run, once the first one's function has returned")
 	stop()
 	for _, run := range []<-chan struct{}{first, second} {
 		if !t.within(t.patience(), run) {
 			t.Fatalf("Run does not return")
 		}
+	}
+}
+
+// runStopsBeside ends the ctx of a Run that was elected beside a function which outlives its
+// leadership: when it waits for that, and when it has not got an answer yet to its
+// resignation.
+func runStopsBeside(t poll) {
+	for _, answers := range []bool{true, false} {
+		pass, let := context.WithCancel(t.ctx)
+		defer let()
+		deleting := make(chan struct{}, 10)
+		c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+			if c.op == "Delete" && !answers && pass.Err() == nil {
+				deleting <- struct{}{}
+				select { // it is made all the same
+				case <-pass.Done():
+				case <-ctx.Done():
+				}
+			}
+			return next(ctx)
+		})
+		s := newService()
+		first := s.serves(t, t.ctx, c)
+		s.begins(t, "the first Run")
+		ctx, stop := context.WithCancel(t.ctx)
+		defer stop()
+		second := s.serves(t, ctx, c)
+		t.removeNode(t.candidates(2)[0])
+		if answers {
+			t.candidates(0)
+		} else {
+			select { // or nobody resigns
+			case <-deleting:
+			case <-t.ctx.Done():
+			}
+		}
+		stop()
+		if !t.within(t.patience(), second) {
+			t.Fatalf("a Run that was elected beside a function that goes on does not return when its ctx has ended")
+		}
+		let()
+		close(s.leave)
+		t.Trial.join("the first Run, whose function returns", first)
+		t.empty()
 	}
 }
 

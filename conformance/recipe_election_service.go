@@ -10,6 +10,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
@@ -132,11 +133,16 @@ var errOops = errors.New("oops")
 // runReturns has functions return while their leaderships stand.
 func runReturns(t poll) {
 	for _, want := range []error{nil, errOops} {
-		r := t.runs(t.ctx, t.Client(), "v")
+		c := t.Client()
+		r := t.runs(t.ctx, c, "v")
 		one := r.begins("a Run where nobody leads")
 		if err := t.leads(t.Client(), "v")(); err != nil {
 			t.Fatalf("while a Run's function runs: %v", err)
 		}
+		other := t.Go(func() {
+			_ = t.open(c, "other").Run(t.ctx, nil, func(context.Context, subject.Leadership) error { return nil }, nil)
+		})
+		t.Trial.join("a Run of another election, beside the first one", other)
 		one.returns <- want
 		if want == nil {
 			r.ends("a Run whose function has returned nil")
@@ -237,13 +243,34 @@ func runEndsForGood(t poll) {
 		t.Fatalf("Close: %v", err)
 	}
 	b.ends("a Run that waits, whose client was closed", coord.ErrClosed)
-	closed := t.Go(func() { _ = leading.Close(t.ctx) })
-	if !t.within(t.patience(), one.ctx.Done()) {
-		t.Fatalf("the ctx of a Run's function does not end when its client is closed")
+	closes := func(what string, c *coord.Client, r *running, one term, err error) {
+		closed := t.Go(func() { _ = c.Close(t.ctx) })
+		if !t.within(t.patience(), one.ctx.Done()) {
+			t.Fatalf("the ctx of a Run's function does not end when its client is closed")
+		}
+		one.returns <- err
+		r.ends(what, coord.ErrClosed)
+		t.Trial.join("Close", closed)
 	}
-	one.returns <- errOops
-	a.ends("a Run that leads, whose client was closed", coord.ErrClosed, errOops)
-	t.Trial.join("Close", closed)
+	closes("a Run that leads, whose client was closed", leading, a, one, errOops)
+	if !errors.Is(a.err, errOops) {
+		t.Fatalf("a Run that leads, whose client was closed, returned %q; want its function's error, too", a.err)
+	}
+	c := t.Client()
+	r := t.runs(t.ctx, c, "c")
+	closes("a Run that leads and returns its ctx's error, whose client was closed", c, r, r.begins("a Run where nobody leads"), context.Canceled)
+	if errors.Is(r.err, context.Canceled) {
+		t.Fatalf("a Run whose client was closed returned %q, which Is context.Canceled; its own ctx has not ended", r.err)
+	}
+	for _, why := range []error{coord.ErrDenied, coord.ErrUnsupported} {
+		refused := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+			if c.op == "Create" || c.op == "CreateList" {
+				return &driver.Error{Op: c.op, Kind: why, Err: errOnPurpose}
+			}
+			return next(ctx)
+		})
+		t.runs(t.ctx, refused, "v").ends("a Run that the store refuses to let campaign", why)
+	}
 	t.runs(t.ctx, t.Client(), string(make([]byte, coord.MaxValue+1))).ends("a Run with a value that is too long", coord.ErrInvalid)
 	t.empty()
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/recipes/election"
 )
 
@@ -33,6 +35,27 @@ func candidatesShow(t poll) {
 	}
 	t.resign(l)
 	t.resign(t.elected(s, "the candidate"))
+	t.longValues(a, third)
+}
+
+// longValues wants values of the greatest length to be shown, and longer ones to be refused.
+func (t poll) longValues(c, third *coord.Client) {
+	value := func(r string, more int) string { return strings.Repeat(r, coord.MaxValue+more) }
+	l := t.elect(c, value("a", 0))
+	for _, want := range []string{value("a", 0), value("b", 0)} {
+		t.proclaim(l, want)
+		if err := l.Proclaim(t.ctx, []byte(value("c", 1))); !errors.Is(err, coord.ErrInvalid) {
+			t.Fatalf("Proclaim of a value that is too long returned %s; want ErrInvalid", errorOf(err))
+		}
+		if err := t.leads(third, want)(); err != nil {
+			t.Fatalf("with a value of the greatest length: %.100v", err)
+		}
+	}
+	t.resign(l)
+	if _, err := t.open(c, name).Campaign(t.ctx, []byte(value("c", 1))); !errors.Is(err, coord.ErrInvalid) {
+		t.Fatalf("Campaign with a value that is too long returned %s; want ErrInvalid", errorOf(err))
+	}
+	t.empty()
 }
 
 // nextIsCutOff: whose turn it is, and who does not know it, does not lead.

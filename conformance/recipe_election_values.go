@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/recipes/election"
@@ -137,33 +136,4 @@ func runKeepsValue(t poll) {
 	last.returns <- nil
 	r.ends("a Run whose function has returned nil")
 	t.empty()
-}
-
-// runPausesAnew lets the pauses of a Run grow, and then lets it lead for longer than
-// MaxBackoff: its next pause must be short. The case fails only if three in a row are long,
-// because a machine may stand still for a moment.
-func runPausesAnew(t poll) {
-	r := t.runsWith(t.ctx, t.Client(), []byte("v"), t.h.TTL/50, t.h.TTL)
-	one := r.begins("a Run where nobody leads")
-	again := func() time.Duration {
-		return t.timed(func() {
-			one.returns <- election.ErrStepDown
-			one = r.begins("a Run that stood again")
-		})
-	}
-	for range 6 {
-		again()
-	}
-	var took time.Duration
-	for range 3 {
-		t.sleep(t.h.TTL * 5 / 4)
-		if took = again(); took < t.h.TTL/4 {
-			one.returns <- nil
-			r.ends("a Run whose function has returned nil")
-			t.empty()
-			return
-		}
-	}
-	t.Fatalf("a Run that has led for longer than MaxBackoff stands again after %v, three times in a row; its MinBackoff is %v",
-		took.Round(time.Millisecond), t.h.TTL/50)
 }

@@ -88,9 +88,12 @@ func rwlockOrderRules(open rwlockOf) []Rule {
 			},
 		},
 		{
-			ID:    "R6",
-			Text:  "Holders and waiters are listed in order, with who they are and what for.",
-			Cases: []Case{{Name: "from a third client", Check: open.check(rwContenders)}},
+			ID:   "R6",
+			Text: "Holders and waiters are listed in order, with who they are and what for.",
+			Cases: []Case{
+				{Name: "from a third client", Check: open.check(rwContenders)},
+				{Name: "while a writer is downgraded", Check: open.check(rwContendersMeanwhile)},
+			},
 		},
 		{
 			ID:    "R7",

@@ -48,7 +48,8 @@ func rwDowngrade(t rw) {
 // rwDowngradeReadersLeave: whichever of the readers leaves first, the last of them to
 // leave is not the last who is in the writer's way.
 func rwDowngradeReadersLeave(t rw) {
-	a, b, c := t.Client(), t.Client(), t.Client()
+	var n wakes
+	a, b, c := t.Client(), t.counted(&n), t.Client()
 	for _, first := range []int{0, 1} {
 		w := t.take(t.write(a))
 		r1 := t.join(t.ctx, "a reader right behind", t.read(b), 2)
@@ -65,6 +66,9 @@ func rwDowngradeReadersLeave(t rw) {
 		t.release(down)
 		t.release(t.wins(w2))
 		t.empty()
+		if _, watches := n.next(); watches != 0 {
+			t.Fatalf("behind a writer that was downgraded another one watches the line, %d times; want it to wait for one entry", watches)
+		}
 	}
 }
 

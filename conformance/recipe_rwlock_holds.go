@@ -109,6 +109,34 @@ func rwUpgrade(t rw) {
 	t.empty()
 }
 
+// rwContendersMeanwhile lists a lock while the writer's entry and the one that replaces it are
+// both in line.
+func rwContendersMeanwhile(t rw) {
+	pass, let := context.WithCancel(t.ctx)
+	defer let()
+	deleting := make(chan struct{}, 10)
+	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if c.op == "Delete" {
+			deleting <- struct{}{}
+			<-pass.Done()
+		}
+		return next(ctx)
+	})
+	w := t.take(t.write(c))
+	t.join(t.ctx, "a writer", t.write(t.Client()), 2)
+	over := t.Go(func() { t.downgrade(c, w) })
+	select { // or there is no such moment
+	case <-deleting:
+	case <-over:
+	}
+	all, err := t.read(t.Client()).Contenders(t.ctx)
+	if err != nil || len(all.Holders) != 1 || len(all.Waiters) != 1 || all.Holders[0].Token != w.Token() || all.Holders[0].Mode != coord.Reading {
+		t.Fatalf("Contenders, while a writer is being downgraded: %+v, %s; want it as a reader, and one who waits", all, errorOf(err))
+	}
+	let()
+	t.Trial.join("Downgrade", over)
+}
+
 func rwContenders(t rw) {
 	a := t.named(coord.Owner{Name: "conformance", Labels: map[string]string{"part": "holder"}})
 	down := t.downgrade(a, t.take(t.write(a)))

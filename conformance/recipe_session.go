@@ -6,6 +6,7 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/recipes/election"
 )
 
 // sessionRule is the rule of recipes that are made with coord.WithSession.
@@ -119,4 +120,74 @@ func contestNoSession(d duel) {
 	d.failsOn(d.on(d.one(c), foreign), "a session of another client", coord.ErrInvalid)
 	d.empty()
 	d.release(d.take(d.on(d.other(b), foreign)))
+}
+
+// electionSessionRule has a case of Run, too.
+func electionSessionRule(open electionOf) Rule {
+	r := open.contests().sessionRule("K24")
+	r.Cases = append(r.Cases, Case{Name: "Run", Needs: NeedExpire | NeedRemoveNode, Check: open.check(runsOnSession)})
+	return r
+}
+
+// runsOnSession has Run be given sessions: what happens to its entry it outlives, and not the
+// end of the session.
+func runsOnSession(t poll) {
+	open := func(c *coord.Client) (*coord.Session, poll) {
+		s, e := t.ownSession(c), t.open(c, name)
+		if e.On == nil {
+			t.NotVerified("the recipe was made with options of its own")
+		}
+		return s, poll{t.arena, func(*coord.Client, string) subject.Electing { return e.On(s) }}
+	}
+	c := t.Client()
+	s, own := open(c)
+	r := own.runs(t.ctx, c, "v")
+	one := r.begins("a Run with a session of its own")
+	t.isOn(one.l, s)
+	t.removeNode(t.candidates(1)[0])
+	t.deposed(one.l, "a leader with a session of its own, whose entry was removed", coord.ErrRemoved)
+	one.returns <- nil
+	one = r.begins("a Run with a session of its own, whose entry was removed")
+	t.isOn(one.l, s)
+	t.expire(s.Driver())
+	t.deposed(one.l, "a leader whose own session was ended", coord.ErrSessionLost)
+	one.returns <- errOops
+	r.ends("a Run that leads, whose own session was ended", coord.ErrSessionLost, errOops)
+
+	ahead := t.elect(t.Client(), "a")
+	for _, stops := range []bool{false, true} { // Run's ctx ends together with the session
+		ctx, stop := context.WithCancel(t.ctx)
+		var s *coord.Session
+		c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+			if c.op == "WaitDelete" || c.op == "WaitAny" {
+				<-s.Done()
+				if stops {
+					stop()
+				}
+			}
+			return next(ctx)
+		})
+		s, own = open(c)
+		r = own.runs(ctx, c, "v")
+		t.candidates(2)
+		t.expire(s.Driver())
+		if r.ends("a Run that waits, whose own session was ended", coord.ErrSessionLost); stops {
+			r.ends("a Run that waits, whose ctx has ended with its own session", context.Canceled)
+		}
+		stop()
+	}
+	t.resign(ahead)
+
+	s, own = open(c)
+	r = own.runs(t.ctx, c, "v")
+	one = r.begins("a Run with another session of its own")
+	t.resign(one.l)
+	if err := s.Close(t.ctx); err != nil {
+		t.Fatalf("Close of the session: %v", err)
+	}
+	one.returns <- election.ErrStepDown
+	if t.Trial.join("a Run whose function has closed its session", r.over); !errors.Is(r.err, coord.ErrClosed) && !errors.Is(r.err, coord.ErrSessionLost) {
+		t.Fatalf("a Run whose function has closed its session returned %s; want ErrClosed", errorOf(r.err))
+	}
+	t.empty()
 }

@@ -1,11 +1,15 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -24,11 +28,17 @@ type step struct {
 
 	number, calls int64
 	mishap        mishap
+
+	silence sync.Once
+	gaveUp  time.Time       // when the recipe's call was given up in a silence
+	heard   context.Context // ends when that call has returned, and with it the silence
+	hear    context.CancelFunc
 }
 
 // mishap is what happens to a call of the driver.
 type mishap struct {
-	name    string
+	name string
+	// happens makes it happen to a call. If it is nil the store is silent from that call on.
 	happens func(t *Trial, s *step, c *request, next func() error) error
 	bears   error // what the recipe's call may fail with; nil: it is to outlive this
 }
@@ -59,6 +69,7 @@ var (
 		defer s.cancel()
 		return next()
 	}, context.Canceled}
+	whenUnanswered  = mishap{"it was given up because the store does not answer from a call on", nil, context.Canceled}
 	whenEndedBefore = mishap{"its session ended before a call", func(t *Trial, s *step, c *request, next func() error) error {
 		s.end(t, c)
 		return next()
@@ -82,6 +93,33 @@ func (s *step) end(t *Trial, c *request) {
 	t.expire(c.session)
 }
 
+// unanswered gives up the recipe's call, and keeps a call of the driver from the store
+// until that has returned.
+func (s *step) unanswered(ctx context.Context, c *request) error {
+	s.silence.Do(func() {
+		s.gaveUp = time.Now()
+		s.cancel()
+	})
+	select { // it has no effect, whichever comes first
+	case <-ctx.Done():
+	case <-s.heard.Done():
+	}
+	return &driver.Error{Op: c.op, Kind: driver.ErrUnavailable, Err: cmp.Or(ctx.Err(), errOnPurpose)}
+}
+
+// prompt wants the recipe's call, which has just returned, to have done so soon after it
+// was given up in a silence.
+func (t *Trial) prompt(s *step, what string) {
+	s.silence.Do(func() {}) // so that none begins any more
+	if s.gaveUp.IsZero() || s.heard.Err() != nil {
+		return
+	}
+	s.hear()
+	if late := time.Since(s.gaveUp) - t.pulse.lag(s.gaveUp); late > t.lateness() {
+		t.Fatalf("%s returned %v after %s (number %d)", what, late.Round(time.Millisecond), s.mishap.name, s.number)
+	}
+}
+
 // steps plays a scene with each call of the driver that the scene makes while it is
 // armed, and lets each of some mishaps happen to it.
 func (t *Trial) steps(scene func(*step), mishaps ...mishap) {
@@ -90,14 +128,22 @@ func (t *Trial) steps(scene func(*step), mishaps ...mishap) {
 		for number := int64(1); number < most; number++ {
 			s := &step{number: number, mishap: m}
 			s.ctx, s.cancel = context.WithCancel(t.ctx)
+			s.heard, s.hear = context.WithCancel(t.ctx)
 			s.client = t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-				if !s.armed.Load() || atomic.AddInt64(&s.calls, 1) != number {
+				if !s.armed.Load() {
+					return next(ctx)
+				}
+				switch n := atomic.AddInt64(&s.calls, 1); {
+				case m.happens == nil && n >= number && c.op != "Watch": // which heals by itself
+					return s.unanswered(ctx, c)
+				case m.happens == nil || n != number:
 					return next(ctx)
 				}
 				return m.happens(t, s, c, func() error { return next(ctx) })
 			})
 			scene(s)
 			s.cancel()
+			s.hear()
 			_ = s.client.Close(t.ctx) // what Close owes is M18's matter
 			if atomic.LoadInt64(&s.calls) < number {
 				break // nothing has happened
@@ -108,6 +154,7 @@ func (t *Trial) steps(scene func(*step), mishaps ...mishap) {
 
 // bears fails the trial if the recipe's call may not end with err.
 func (t *Trial) bears(s *step, what string, err error) {
+	t.prompt(s, what)
 	s.ending.Lock()
 	s.armed.Store(false)
 	s.ending.Unlock()
@@ -145,6 +192,9 @@ func (d duel) acquiresThrough(s *step, third *coord.Client, waits bool) {
 			}
 			return errors.New("an acquire neither stands in line nor returns when " + s.mishap.name)
 		})
+		if ended(b.over) {
+			d.prompt(s, what)
+		}
 		d.release(first)
 	} else {
 		b = d.bid(s.ctx, what, w)
@@ -158,6 +208,7 @@ func (d duel) acquiresThrough(s *step, third *coord.Client, waits bool) {
 	case id == nil:
 		d.entries(1)
 		d.holds(b.hold)
+		d.listed(third, b.hold)
 		d.release(b.hold)
 	case b.hold.Session().ID() != *id:
 		d.Fatalf("an acquire whose session ended returned a hold on another")
@@ -166,6 +217,14 @@ func (d duel) acquiresThrough(s *step, third *coord.Client, waits bool) {
 	}
 	d.empty()
 	d.release(d.take(d.other(third)))
+}
+
+// listed wants a hold to be listed as one as soon as somebody has it.
+func (d duel) listed(c *coord.Client, h subject.Hold) {
+	all, err := d.one(c).Contenders(d.ctx)
+	if err != nil || !slices.ContainsFunc(all.Holders, func(one coord.Contender) bool { return one.Token == h.Token() }) {
+		d.Fatalf("of one who holds, with token %d, the listing says %+v, %s", h.Token(), all, errorOf(err))
+	}
 }
 
 // releasesAtEveryStep makes a case of releases to which mishaps happen.

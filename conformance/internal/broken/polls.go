@@ -30,6 +30,11 @@ func (p pollster) write(ctx context.Context, value []byte) error {
 	return p.entry.Write(ctx, poster("elected", value))
 }
 
+// writeBlindly writes for as long as there is an entry.
+func (p pollster) writeBlindly(ctx context.Context, value []byte) error {
+	return p.entry.Write(ctx, poster("elected", value))
+}
+
 // writeAtOnce does so beside whatever else is being written, and again after a while if
 // the outcome is unknown.
 func (p pollster) writeAtOnce(ctx context.Context, value []byte) error {
@@ -115,6 +120,7 @@ func brokenPolls() []Recipe[Election] {
 		polled("elected-unsaid", "K1", "Who was elected after a wait is not shown as the leader.", polling{unsaid: true}, queue.OneByOne),
 		polled("short-counter", "K21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)", polling{}, shortCounter(5)),
 		polled("elected-by-order", "K3", "The first in line shows as the leader, though it may not know yet that it is its turn.", polling{waitsAs: "candidate"}, queue.OneByOne),
+		polled("proclaims-after-resigning", "K12", "Whose resignation is not confirmed yet can still proclaim.", polling{proclaim: pollster.writeBlindly}, queue.OneByOne),
 		polled("proclaims-at-once", "K6", "What may not have been proclaimed is proclaimed again, whatever was proclaimed since.", polling{proclaim: pollster.writeAtOnce}, queue.OneByOne),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -24,7 +25,7 @@ func running(name, breaks, doc string, term func(ctx context.Context, l subject.
 			var last error // of the function
 			for ctx.Err() == nil {
 				office, err := campaign(ctx, value)
-				if errors.Is(err, coord.ErrClosed) || errors.Is(err, coord.ErrInvalid) {
+				if slices.ContainsFunc(hopeless, func(final error) bool { return errors.Is(err, final) }) {
 					return errors.Join(err, last)
 				}
 				if err == nil {
@@ -47,6 +48,9 @@ func running(name, breaks, doc string, term func(ctx context.Context, l subject.
 		}
 	})
 }
+
+// hopeless is what no other campaign mends.
+var hopeless = []error{coord.ErrClosed, coord.ErrDenied, coord.ErrInvalid, coord.ErrUnsupported}
 
 // within runs fn as Run does. While another function of the client's runs it resigns and
 // waits for that one.
