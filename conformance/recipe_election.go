@@ -50,7 +50,7 @@ func electionRules(open electionOf) []Rule {
 		electionFaultRules(open),
 		electionRunRules(open),
 		electionLineRules(open),
-		[]Rule{electionSessionRule(open)},
+		[]Rule{electionSessionRule(open), open.contests().wakeRule("K25"), open.contests().costRule("K26")},
 	)
 }
 

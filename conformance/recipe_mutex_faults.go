@@ -13,7 +13,7 @@ import (
 // recipes, on any mutex.
 func mutexContestRules(open func(*coord.Client, string) subject.Want) []Rule {
 	cs := contests{{kind: "mutex", first: open, second: open}}
-	return slices.Concat(mutexFaultRules(cs), mutexEndRules(cs), mutexLineRules(cs), []Rule{cs.sessionRule("M25")})
+	return slices.Concat(mutexFaultRules(cs), mutexEndRules(cs), mutexLineRules(cs), []Rule{cs.sessionRule("M25"), cs.wakeRule("M26"), cs.costRule("M27")})
 }
 
 // mutexFaultRules are those about what is lost, late or given up.

@@ -37,7 +37,7 @@ func (open rwlockOf) contests() contests {
 // rwlockRules are the promises of the read-write lock to those who use it.
 func rwlockRules(open rwlockOf) []Rule {
 	return slices.Concat(rwlockOrderRules(open), rwlockHoldRules(open), rwlockFaultRules(open),
-		[]Rule{open.contests().sessionRule("R25")})
+		[]Rule{open.contests().sessionRule("R25"), open.contests().costRule("R26")})
 }
 
 // rwlockOrderRules are about who comes in when.
@@ -82,10 +82,9 @@ func rwlockOrderRules(open rwlockOf) []Rule {
 		{
 			ID:   "R5",
 			Text: "The readers behind one writer are woken together, by it, and nobody else is.",
-			Cases: []Case{
-				{Name: "it unlocks", Check: open.check(rwWakes)},
-				{Name: "it gives up", Check: open.check(rwWriterGivesUp)},
-			},
+			Cases: append(open.contests().waking(),
+				Case{Name: "it unlocks", Check: open.check(rwWakes)},
+				Case{Name: "it gives up", Check: open.check(rwWriterGivesUp)}),
 		},
 		{
 			ID:   "R6",

@@ -36,7 +36,7 @@ func (open semaphoreOf) contests() contests {
 // semaphoreRules are the promises of the semaphore to those who use it.
 func semaphoreRules(open semaphoreOf) []Rule {
 	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open), semaphoreChangeRules(open),
-		[]Rule{open.contests().sessionRule("P29")})
+		[]Rule{open.contests().sessionRule("P29"), open.contests().costRule("P30")})
 }
 
 // semaphoreOrderRules are about who comes in when.
@@ -92,7 +92,7 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 		{
 			ID:    "P6",
 			Text:  "A release wakes those who can now enter and the one behind them, and nobody else.",
-			Cases: []Case{{Name: "twelve in line", Check: open.check(semWakes)}},
+			Cases: append(open.contests().waking(), Case{Name: "twelve in line", Check: open.check(semWakes)}),
 		},
 		{
 			ID:    "P7",

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -15,6 +16,11 @@ func (cs contests) sessionRule(id string) Rule {
 	r.Cases = append(r.Cases, cs.cases("used, shared and closed by its owner", 0, contestOwnSession)...)
 	r.Cases = append(r.Cases, cs.cases("ended by the store", NeedExpire, contestOwnSessionEnds)...)
 	r.Cases = append(r.Cases, cs.cases("none, and one of another client", 0, contestNoSession)...)
+	away := cs.cases("of a longer TTL, and the store is out of reach", 0, contestOwnSessionLong)
+	for i := range away {
+		away[i].idle = true
+	}
+	r.Cases = append(r.Cases, away...)
 	return r
 }
 
@@ -190,4 +196,38 @@ func runsOnSession(t poll) {
 		t.Fatalf("a Run whose function has closed its session returned %s; want ErrClosed", errorOf(r.err))
 	}
 	t.empty()
+}
+
+// contestOwnSessionLong has the store out of reach for longer than the client's TTL, and not as
+// long as that of a session. Who stands in line with the session keeps its place, and who comes
+// only then is told in the client's TTL.
+func contestOwnSessionLong(d duel) {
+	o := &outage{t: d.Trial, waits: make(map[*request]context.CancelFunc)}
+	var begins atomic.Bool // once an entry is made
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		err := o.call(ctx, c, next)
+		if err == nil && (c.op == "Create" || c.op == "CreateList") && begins.CompareAndSwap(true, false) {
+			o.begin()
+		}
+		return err
+	})
+	s, err := c.NewSession(d.ctx, 3*d.h.TTL)
+	if err != nil {
+		d.Fatalf("NewSession: %v", err)
+	}
+	held := d.take(d.one(d.Client()))
+	begins.Store(true)
+	waiter := d.join(d.ctx, "a waiter whose store is out of reach", d.on(d.other(c), s), 2)
+	late := d.bid(d.ctx, "an acquire where the store is out of reach", d.on(d.one(c), s))
+	d.sleep(2 * d.h.TTL)
+	told := ended(late.over)
+	o.end()
+	if !told {
+		d.Fatalf("an acquire where the store is out of reach has not returned after two TTLs of its client")
+	}
+	d.fails(late, coord.ErrUnavailable)
+	d.waits(waiter)
+	d.release(held)
+	d.release(d.wins(waiter))
+	d.empty()
 }

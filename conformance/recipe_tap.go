@@ -23,6 +23,7 @@ type request struct {
 	session driver.Session // nil: it is the connection's
 	nodes   []driver.Node  // that it is about, of Update, Delete, First and the waits
 	gone    int            // once WaitAny has returned nil: the index of the node that is gone
+	shows   func()         // if the tap sets it: called before Watch yields a state
 }
 
 // tapped opens a client whose calls go through a tap.
@@ -87,10 +88,14 @@ type tappedWatcher struct {
 func (w tappedWatcher) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
 	return func(yield func([]driver.Node, error) bool) {
 		left := false
-		err := w.tap(ctx, &request{op: "Watch"}, func(ctx context.Context) error {
+		c := &request{op: "Watch"}
+		err := w.tap(ctx, c, func(ctx context.Context) error {
 			for nodes, err := range w.Watcher.Watch(ctx, dir) {
 				if err != nil {
 					return err
+				}
+				if c.shows != nil {
+					c.shows()
 				}
 				if left = !yield(nodes, nil); left {
 					return nil

@@ -13,7 +13,7 @@ import (
 
 // mistakes are those that any recipe can be made with.
 func mistakes() []mistake {
-	return slices.Concat(releaseMistakes(), commonMistakes(), troubleMistakes(), endMistakes(), revocationMistakes(), sessionMistakes(), withinMistakes(), backoffMistakes())
+	return slices.Concat(releaseMistakes(), commonMistakes(), troubleMistakes(), endMistakes(), revocationMistakes(), sessionMistakes(), withinMistakes(), backoffMistakes(), wakeMistakes())
 }
 
 func commonMistakes() []mistake {

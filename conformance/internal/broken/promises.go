@@ -19,6 +19,8 @@ var (
 	revocationPromise = promise{mutex: "M19", rwlock: "R13", semaphore: "P15", election: "K4"}
 	// pacePromise: a client tries again at a pace.
 	pacePromise = promise{mutex: "M24", rwlock: "R24", semaphore: "P28", election: "K23"}
+	// wakePromise: a release wakes the next in line and the one behind it.
+	wakePromise = promise{mutex: "M26", rwlock: "R5", semaphore: "P6", election: "K25"}
 	// givenSessionPromise: a session that the recipe was given is used and kept.
 	givenSessionPromise = promise{mutex: "M25", rwlock: "R25", semaphore: "P29"}
 )

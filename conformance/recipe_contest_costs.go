@@ -1,0 +1,86 @@
+package conformance
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// costRule is about how often a client asks the store.
+func (cs contests) costRule(id string) Rule {
+	return Rule{
+		ID:    id,
+		Text:  "An acquire creates and lists, a release deletes, and a client asks the store for no more than it needs.",
+		Cases: cs.cases("free, and after a wait", 0, contestCosts),
+	}
+}
+
+// costs is what a client has asked the store for.
+type costs struct {
+	requests, lists atomic.Int64 // all but waits; lists with the data of all nodes
+	create          int64        // how many requests it takes to create and to list
+	names           bool         // there are lists without data
+}
+
+func (n *costs) count(ctx context.Context, c *request, next func(context.Context) error) error {
+	switch c.op {
+	case "List":
+		n.lists.Add(1)
+		n.requests.Add(1)
+	case "Create", "CreateList", "ListNames", "Update", "Delete", "Abandon":
+		n.requests.Add(1)
+	}
+	return next(ctx)
+}
+
+// contestCosts counts the requests of a client that acquires and releases. The case fails only
+// if each of three rounds takes too many, because a request may have to be repeated.
+func contestCosts(d duel) {
+	var n costs
+	c, third := d.tapped(n.count), d.Client()
+	w := d.one(c)
+	h := d.take(w) // and the session is there
+	n.create = 2
+	if offers[driver.CreateLister](h.Session().Driver()) {
+		n.create = 1
+	}
+	n.names = offers[driver.NameLister](h.Session().Driver())
+	d.release(h)
+
+	// Who waits says so, by a gate or as a candidate, until it need not wait any more.
+	says := map[string]int64{"semaphore": n.create + 1, "election": 1}[d.arena.kind]
+	d.takesAtMost(&n, "to acquire and release what is free", n.create+1, func() { d.release(d.take(w)) })
+	d.waitsBehind(third, w)
+	d.takesAtMost(&n, "to wait, acquire and release", n.create+says+1, func() { d.waitsBehind(third, w) })
+	if lists := n.lists.Load(); n.names && lists > 0 {
+		d.Fatalf("%d lists are with the data of all nodes, though names would do", lists)
+	}
+	d.release(d.take(w)) // having waited, it begins as one that does
+	d.takesAtMost(&n, "to acquire and release what is free, after a wait", n.create+1, func() { d.release(d.take(w)) })
+}
+
+// takesAtMost fails the trial if three rounds in a row take too many requests.
+func (d duel) takesAtMost(n *costs, what string, most int64, round func()) {
+	for range 3 {
+		n.requests.Store(0)
+		n.lists.Store(0)
+		round()
+		d.empty()
+		if n.requests.Load() <= most {
+			return
+		}
+	}
+	d.Fatalf("it takes %d requests %s; want at most %d", n.requests.Load(), what, most)
+}
+
+// waitsBehind acquires behind another client, and releases.
+func (d duel) waitsBehind(third *coord.Client, w subject.Want) {
+	held := d.take(d.other(third))
+	next := d.join(d.ctx, "the next in line", w, 2)
+	d.pause()
+	d.release(held)
+	d.release(d.wins(next))
+}
