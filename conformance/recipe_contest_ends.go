@@ -15,11 +15,14 @@ func contestCtx(d duel, fault func(Link)) {
 	c, l := d.ClientOverLink()
 	held := d.take(d.one(c))
 	free := d.first(c, "other")
+	fresh, m := d.ClientOverLink() // it has no session yet
 	fault(l)
+	fault(m)
 	d.endWithCtx([]method{
 		{"the acquire that has to wait", func(ctx context.Context) error { _, err := d.other(c).Acquire(ctx); return err }},
 		{"the try", func(ctx context.Context) error { _, err := free.Try(ctx); return err }},
 		{"the listing", func(ctx context.Context) error { _, err := free.Contenders(ctx); return err }},
+		{"the acquire of a client that has no session", func(ctx context.Context) error { _, err := d.other(fresh).Acquire(ctx); return err }},
 		{"the release", held.Release},
 	})
 }

@@ -22,6 +22,7 @@ func (cs contests) revocation() (cases []Case) {
 		{"a waiter, and then the holder", 0, revokesWaiterThenHolder},
 		{"the listener's connection is reset", NeedLink, revokesOverReset},
 		{"the listener loses what it holds", NeedExpire, revokesLost},
+		{"the request is removed", NeedRemoveNode, revokesRemoved},
 	} {
 		cases = append(cases, cs.cases(c.what, c.needs, c.check)...)
 	}
@@ -108,8 +109,11 @@ func revokesHolder(d duel) {
 	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
 	before := d.entries(2)
 	l := d.listen(d.ctx, held)
-	d.pause()                                    // so that, as a rule, it listens when it is asked
-	reason := strings.Repeat("maintenance ", 80) // nearly as long as it may be
+	d.pause()                           // so that, as a rule, it listens when it is asked
+	reason := strings.Repeat("x", 1024) // as long as it may be
+	if err := operator.Revoke(d.ctx, held.Token(), reason+"x"); !errors.Is(err, coord.ErrInvalid) {
+		d.Fatalf("Revoke for a reason that is too long returned %s; want ErrInvalid", errorOf(err))
+	}
 	a := d.ask(d.ctx, operator, held.Token(), reason)
 	d.hears(l, "operator", reason)
 	d.hears(d.listen(d.ctx, held), "operator", reason) // who listens late hears it too
@@ -207,4 +211,21 @@ func revokesLost(d duel) {
 	if !errors.Is(l.err, coord.ErrNotHeld) {
 		d.Fatalf("Revoked returned %+v, %s after a loss; want ErrNotHeld", l.got, errorOf(l.err))
 	}
+}
+
+// revokesRemoved has an operator remove a request, which then nobody can hear.
+func revokesRemoved(d duel) {
+	held := d.take(d.one(d.Client()))
+	a := d.ask(d.ctx, d.one(d.Client()), held.Token(), "maintenance")
+	d.hears(d.listen(d.ctx, held), "", "maintenance")
+	d.removeNode(d.Nodes(d.asks())[0])
+	if !d.within(d.patience()+d.h.TTL, a.over) {
+		d.Fatalf("Revoke does not return although its request was removed")
+	}
+	if !errors.Is(a.err, coord.ErrRemoved) {
+		d.Fatalf("Revoke whose request was removed returned %s; want ErrRemoved", errorOf(a.err))
+	}
+	d.stay([]subject.Hold{held})
+	d.release(held)
+	d.empty()
 }

@@ -52,6 +52,19 @@ func troubleMistakes() []mistake {
 			}),
 		},
 		{
+			name: "revoke-removed-is-answered", breaks: revocationPromise,
+			doc: "Who asks another to let go takes the removal of its request for the holder's answer.",
+			spoil: revoking(func(_ *coord.Client, _ subject.Want, revoke revoke) revoke {
+				return func(ctx context.Context, token uint64, reason string) error {
+					err := revoke(ctx, token, reason)
+					if errors.Is(err, coord.ErrRemoved) {
+						return nil
+					}
+					return err
+				}
+			}),
+		},
+		{
 			name: "releases-without-a-pause", breaks: pacePromise,
 			doc:   "Who cannot reach the store to let go tries again at once.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return restless{h} }),
