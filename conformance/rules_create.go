@@ -34,6 +34,7 @@ func createRules() []Rule {
 				{Name: "connections reset, many at a time", Needs: NeedLink, Check: createManyUnderResets},
 				{Name: "several requests overtaken", Needs: NeedLink | NeedHold, Check: requestsOvertaken},
 				{Name: "request overtaken a TTL later", Needs: NeedLink | NeedHold, Check: overtakenByATTL},
+				{Name: "request overtaken, and the next one unanswered", Needs: NeedLink | NeedHold, Check: overtakenUnanswered},
 				{Name: "request overtaken after a deletion", Needs: NeedLink | NeedHold, Check: overtakenAfterDelete},
 				{Name: "request overtaken, and another session closed", Needs: NeedLink | NeedHold, Check: overtakenBesideAnother},
 				{Name: "former node's deletion in doubt", Needs: NeedLink | NeedHold, Check: formerInDoubt},

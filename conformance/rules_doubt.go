@@ -27,6 +27,20 @@ func overtakenByATTL(t *Trial) {
 	t.settles(t.none(s, dir, "0"))
 }
 
+// overtakenUnanswered gives up a Create. The driver itself gives up its first attempt at the
+// next one, which does not settle the one before. Then both land, in their order.
+func overtakenUnanswered(t *Trial) {
+	s, l := t.SessionOverLink()
+	t.Bystander(dir)
+	releaseFirst := t.hold(l)
+	t.giveUpCreate(s, "0")
+	releaseSecond := t.hold(l)
+	t.Delete(s, t.Create(s, dir, "0"))
+	releaseFirst()
+	releaseSecond()
+	t.settles(t.none(s, dir, "0"))
+}
+
 // overtakenAfterDelete gives up the Create of a slot that has a node. The Delete of that
 // node does not settle it.
 func overtakenAfterDelete(t *Trial) {

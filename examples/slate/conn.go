@@ -72,18 +72,13 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 
 // send sends a request, on a TCP connection of its own, and says what the answer means.
 func (c *conn) send(ctx context.Context, o attempt.Op, r slated.Request) (reply slated.Reply, err error) {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return reply, o.Failed(nil, err)
-	}
 	tcp, err := c.dial(ctx, "tcp", c.addr)
 	if err != nil {
 		return reply, attempt.NotSent(err)
 	}
 	defer tcp.Close()
-	stop := context.AfterFunc(ctx, func() { _ = tcp.Close() }) // which ends a read or a write under way
-	defer stop()
-	if _, err = tcp.Write(append(line, '\n')); err == nil {
+	defer context.AfterFunc(ctx, func() { _ = tcp.Close() })() // ends a read or a write under way
+	if err = json.NewEncoder(tcp).Encode(r); err == nil {
 		err = json.NewDecoder(tcp).Decode(&reply)
 	}
 	switch {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -31,15 +30,15 @@ func (s *session) do(ctx context.Context, o attempt.Op, r slated.Request) (reply
 }
 
 // fenced makes a transaction that does nothing if it arrives after a later one was
-// answered. The floor is a key under the session's lease. The first request after one
-// whose reply was lost raises it; a request that has conditions of its own, and so may not
-// be executed, by another transaction before it. raise says to raise it in any case.
+// answered. The floor is a key under the session's lease. After a request whose reply was
+// lost the next one raises it, in a transaction before its own, whose conditions may not
+// hold. raise says to raise it in any case. Then t has no conditions, and raises it itself.
 func (s *session) fenced(ctx context.Context, o attempt.Op, raise bool, t slated.Request) (reply slated.Reply, err error) {
 	key := s.conn.namespace + "/.fence/" + s.ID()
 	look := slated.Action{Get: key}
 	send := func(r fence.Request, t slated.Request) (floor uint64, err error) {
 		t.Op = "txn"
-		t.If = append(slices.Clone(t.If), slated.Cond{Key: key, AtMost: &r.Number})
+		t.If = append(t.If, slated.Cond{Key: key, AtMost: &r.Number})
 		t.Then, t.Else = append([]slated.Action{look}, t.Then...), append([]slated.Action{look}, t.Else...)
 		if reply, err = s.do(ctx, o, t); err == nil && len(reply.Got[0]) > 0 {
 			floor, err = strconv.ParseUint(string(reply.Got[0][0].Value), 10, 64)
@@ -49,11 +48,11 @@ func (s *session) fenced(ctx context.Context, o attempt.Op, raise bool, t slated
 	err = s.fence.Do(raise, func(r fence.Request) (floor uint64, err error) {
 		put := slated.Action{Put: &slated.KV{Key: key, Value: strconv.AppendUint(nil, r.Number, 10), Lease: s.ID()}}
 		switch {
-		case r.Raise && len(t.If) == 0:
+		case raise:
 			return send(r, slated.Request{Then: append([]slated.Action{put}, t.Then...)})
 		case r.Raise:
-			if floor, err = send(r, slated.Request{Then: []slated.Action{put}}); err != nil || floor > r.Number {
-				return floor, err
+			if _, err = send(r, slated.Request{Then: []slated.Action{put}}); err != nil {
+				return 0, err
 			}
 		}
 		return send(r, t)

@@ -36,10 +36,18 @@ func (s store) removeDir(_ context.Context, namespace, dir string) error {
 	return nil
 }
 
+// plantForeign puts keys that are no nodes: some under no lease, and one under a lease that
+// its name tells, but with no valid id.
 func (s store) plantForeign(_ context.Context, namespace, dir string) error {
-	for _, key := range []string{"readme", "a/b", "-0", "0123456789abcdef-", "0123456789abcdef-0"} {
-		put := slated.Action{Put: &slated.KV{Key: namespace + "/" + dir + "/" + key}}
-		s.server(namespace).Do(slated.Request{Op: "txn", Then: []slated.Action{put}})
+	server := s.server(namespace)
+	put := func(key, lease string) {
+		kv := slated.KV{Key: namespace + "/" + dir + "/" + key, Lease: lease}
+		server.Do(slated.Request{Op: "txn", Then: []slated.Action{{Put: &kv}}})
 	}
+	for _, key := range []string{"readme", "a/b", "-0", "0123456789abcdef-", "0123456789abcdef-0"} {
+		put(key, "")
+	}
+	lease := server.Do(slated.Request{Op: "grant", TTL: slated.MaxTTL}).Lease
+	put(lease+"-a/b", lease)
 	return nil
 }
