@@ -63,7 +63,8 @@ func (d duel) turns(i int, c *coord.Client) subject.Want {
 	return d.other(c)
 }
 
-// contestWakes counts the waiting clients that learn anything when one is let in.
+// contestWakes counts the waiting clients that learn anything when another one joins, and when
+// one is let in.
 func contestWakes(d duel) {
 	const crowd = 8
 	most := 2
@@ -73,7 +74,18 @@ func contestWakes(d duel) {
 	held := d.take(d.turns(0, d.Client()))
 	var all [crowd]news
 	var line []*bid
+	woken := func(waiting []news) (n int) {
+		for i := range waiting {
+			if waiting[i].all.Swap(0) > 0 {
+				n++
+			}
+		}
+		return n
+	}
 	for i := range all {
+		if i == crowd-1 {
+			woken(all[:])
+		}
 		line = append(line, d.join(d.ctx, fmt.Sprintf("place %d", i), d.turns(i+1, d.hearing(&all[i])), i+2))
 		d.Eventually(d.patience(), func() error { // or the next finds another to wait for
 			if all[i].waits.Load() {
@@ -83,24 +95,19 @@ func contestWakes(d duel) {
 		})
 	}
 	d.stay([]subject.Hold{held}, line...)
+	if n := woken(all[1 : crowd-1]); n > most-2 { // the first may follow the line
+		d.Fatalf("a newcomer has woken %d of %d waiting clients", n, crowd-2)
+	}
 	for i, next := range line {
-		for j := range all {
-			all[j].all.Store(0)
-		}
+		woken(all[:])
 		d.release(held)
 		held = d.wins(next)
 		if i > 1 { // two have shown it
 			continue
 		}
 		d.stay([]subject.Hold{held}, line[i+1:]...)
-		woken := 0
-		for j := range all[i:] {
-			if all[i+j].all.Load() > 0 {
-				woken++
-			}
-		}
-		if woken > most {
-			d.Fatalf("a release that lets in one has woken %d of %d waiting clients", woken, crowd-i)
+		if n := woken(all[i:]); n > most {
+			d.Fatalf("a release that lets in one has woken %d of %d waiting clients", n, crowd-i)
 		}
 	}
 	d.release(held)

@@ -90,9 +90,11 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 			},
 		},
 		{
-			ID:    "P6",
-			Text:  "A release wakes those who can now enter and the one behind them, and nobody else.",
-			Cases: append(open.contests().waking(), Case{Name: "twelve in line", Check: open.check(semWakes)}),
+			ID:   "P6",
+			Text: "A release wakes those who can now enter and the one behind them, and nobody else.",
+			Cases: append(open.contests().waking(), Case{Name: "twelve in line", Check: open.check(semWakes)},
+				Case{Name: "two that say late that they wait", Check: open.check(func(t sem) { semGatesLate(t, false) })},
+				Case{Name: "two of one process that say so late", Check: open.check(func(t sem) { semGatesLate(t, true) })}),
 		},
 		{
 			ID:    "P7",
