@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -84,6 +85,14 @@ func (a arena) fails(b *bid, want error) {
 	}
 	if !errors.Is(b.err, want) {
 		a.Fatalf("%s: the acquire returned %s; want an error that Is %q", b.what, result(b.hold, b.err), want)
+	}
+	a.namesLine(b.err)
+}
+
+// namesLine wants an error to name the line.
+func (a arena) namesLine(err error) {
+	if !strings.Contains(err.Error(), strconv.Quote(name)) {
+		a.Fatalf("the error %q does not name the line %q", err, name)
 	}
 }
 

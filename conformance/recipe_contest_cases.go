@@ -17,7 +17,7 @@ func (cs contests) givingUp() []Case {
 func (cs contests) churning() []Case {
 	return slices.Concat(
 		cs.cases("those ahead come and go", 0, contestChurn),
-		cs.acquiresAtEveryStep("given up", 0, whenGivenUpBefore, whenGivenUpAfter, whenUnanswered),
+		cs.acquiresAtEveryStep("given up", 0, givenUp()...),
 	)
 }
 
@@ -44,9 +44,10 @@ func (cs contests) releasing(again string) []Case {
 		cs.cases("under a ctx that has ended", 0, contestReleaseDead),
 		cs.cases("under its own context", NeedLink, contestReleaseOwn),
 		cs.cases("again while the first is on its way", NeedLink, contestReleaseTwice),
+		cs.cases("given up, and then the session ends", NeedLink, contestReleaseLost),
 		cs.cases("an operator's removal is being looked into", NeedRemoveNode, contestReleaseWhileAsked),
 		cs.releasesAtEveryStep("trouble", 0, trouble()...),
-		cs.releasesAtEveryStep("the session ends", NeedExpire, whenEndedBefore, whenEndedAfter),
+		cs.releasesAtEveryStep("the session ends", NeedExpire, sessionEnds()...),
 	)
 }
 
@@ -69,6 +70,10 @@ func (cs contests) removing(first string) []Case {
 		cs.cases("of one process", NeedRemoveNode, contestRemovedOfOne),
 		cs.cases("and back before the store says why", NeedRemoveNode, contestLateQuestion),
 		cs.cases("given up before the store says why", NeedRemoveNode, contestQuestionGivenUp),
+		cs.cases("and the store never says why", NeedRemoveNode, contestQuestionUnanswered),
+		cs.cases("and the session ends meanwhile", NeedRemoveNode|NeedExpire, contestQuestionLost),
+		cs.cases("after its wait was broken", NeedRemoveNode, contestRemovedAfterBreak),
+		cs.acquiresAtEveryStep("removed", NeedRemoveNode, whenRemoved),
 	)
 }
 
@@ -85,7 +90,7 @@ func (cs contests) doing() []Case {
 func (cs contests) losingSession() []Case {
 	return slices.Concat(
 		cs.cases("ended by the store", NeedExpire, contestSessionLost),
-		cs.acquiresAtEveryStep("ended by the store", NeedExpire, whenEndedBefore, whenEndedAfter),
+		cs.acquiresAtEveryStep("ended by the store", NeedExpire, sessionEnds()...),
 	)
 }
 
@@ -103,6 +108,7 @@ func (cs contests) reconnecting() []Case {
 	return slices.Concat(
 		cs.cases("suspended when it is its turn", NeedLink, contestSuspended),
 		cs.cases("all reconnect together", NeedLink, contestReconnect),
+		cs.cases("out of reach before and after it joined", 0, contestAwayTwice),
 	)
 }
 

@@ -105,12 +105,14 @@ func contestResidue(d duel) {
 
 // brawl acquires, gives up, tries and listens.
 func (d duel) brawl(clients []*coord.Client) {
-	for i := range 4 {
+	used := make(names)
+	for i := range 8 {
 		a, b, c := clients[i%3], clients[(i+1)%3], clients[(i+2)%3]
 		held := d.take(d.one(a))
 		ctx, cancel := context.WithCancel(d.ctx)
 		bored := d.join(ctx, "who gives up", d.other(b), 2)
 		next := d.join(d.ctx, "who waits", d.other(c), 3)
+		used.add(d.entries(3)...)
 		if _, err := d.other(b).Try(d.ctx); !errors.Is(err, coord.ErrBusy) {
 			d.Fatalf("Try returned %s; want ErrBusy", errorOf(err))
 		}
@@ -122,4 +124,5 @@ func (d duel) brawl(clients []*coord.Client) {
 		d.release(d.wins(next))
 		d.empty()
 	}
+	d.few(used, 4)
 }

@@ -110,6 +110,42 @@ func contestDo(d duel) {
 	if !errors.Is(err, oops) || errors.Is(err, coord.ErrNotHeld) {
 		d.Fatalf("Do whose ctx has ended returned %s; want its function's error", errorOf(err))
 	}
+	d.doGivenUp()
+}
+
+// doGivenUp ends Do's ctx while its function runs, and lets no deletion return before: Do
+// returns all the same, and what it could not confirm is no error.
+func (d duel) doGivenUp() {
+	let := make(chan struct{})
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if c.op == "Delete" {
+			select { // whichever comes first
+			case <-ctx.Done():
+			case <-let:
+			}
+		}
+		return next(ctx)
+	})
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	var err error
+	done := d.Go(func() {
+		err = d.one(c).Do(ctx, func(ctx context.Context, _ uint64) error {
+			cancel()
+			if !d.within(100*time.Millisecond, ctx.Done()) {
+				d.Fatalf("the ctx of Do's function does not end with that of Do")
+			}
+			return nil
+		})
+	})
+	<-ctx.Done()
+	if !d.within(200*time.Millisecond, done) {
+		d.Fatalf("Do does not return when its ctx has ended and the store does not confirm the release")
+	}
+	if err != nil {
+		d.Fatalf("Do returned %q although its function has returned nil", err)
+	}
+	close(let)
 	d.empty()
 }
 

@@ -70,7 +70,10 @@ func contestLateQuestion(d duel) {
 	d.isAsked(q)
 	ctx, cancel := context.WithCancel(d.ctx)
 	cancel()
-	_ = held.Release(ctx) // of what it knows there is nothing to say
+	released := d.Go(func() { _ = held.Release(ctx) }) // of what it knows there is nothing to say
+	if !d.within(100*time.Millisecond, released) {
+		d.Fatalf("a release under a ctx that has ended, while the store is asked why the entry is gone, does not return within 100 ms")
+	}
 	again := d.take(d.one(c))
 	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
 	close(q.pass)
@@ -107,5 +110,37 @@ func contestQuestionGivenUp(d duel) {
 	d.holds(held)
 	d.release(held)
 	d.release(d.take(d.other(c)))
+	d.empty()
+}
+
+// contestQuestionUnanswered: a store that never says why an entry is gone keeps nobody from
+// being told.
+func contestQuestionUnanswered(d duel) {
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if c.op == "Abandon" {
+			<-ctx.Done()
+		}
+		return next(ctx)
+	})
+	held := d.take(d.one(c))
+	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
+	d.removeNode(d.entries(2)[0])
+	d.ends(held, "the holder whose entry was removed", coord.ErrRemoved)
+	d.release(d.wins(next))
+	d.empty()
+}
+
+// contestQuestionLost: an entry that is gone because its session is over was not removed.
+func contestQuestionLost(d duel) {
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if c.op == "Abandon" && c.session.Err() == nil {
+			d.expire(c.session)
+		}
+		return next(ctx)
+	})
+	held := d.take(d.one(c))
+	d.removeNode(d.entries(1)[0])
+	d.ends(held, "the holder whose session has ended when the store is asked why its entry is gone", coord.ErrSessionLost)
+	d.release(d.take(d.one(c)))
 	d.empty()
 }

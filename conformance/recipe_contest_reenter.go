@@ -24,6 +24,9 @@ func contestReenterOutside(d duel) {
 		d.Fatalf("a try by another client, under a hold's context, returned %s; want ErrBusy", result(h, err))
 	}
 	d.release(other)
+	if h, err := d.one(a).Acquire(other.Context()); !errors.Is(err, context.Canceled) || errors.Is(err, coord.ErrNotHeld) {
+		d.Fatalf("an acquire of what is held, under the context of another lock that was released, returned %s; want its ctx's error only", result(h, err))
+	}
 	d.holds(held)
 	d.release(held)
 	d.empty()
@@ -42,6 +45,9 @@ func contestReenterEnded(d duel) {
 			h, err := acquire(of)
 			if !errors.Is(err, context.Canceled) || coord.Lost(err) {
 				d.Fatalf("an acquire under %s returned %s; want its ctx's error, and no loss", what, result(h, err))
+			}
+			if released := of != ctx; errors.Is(err, coord.ErrReleased) != released {
+				d.Fatalf("an acquire under %s returned %s; it Is ErrReleased: %t; want %t", what, result(h, err), !released, released)
 			}
 		}
 	}

@@ -62,6 +62,36 @@ func contestReleaseDead(d duel) {
 	}
 	d.empty()
 	d.release(held)
+	if err := held.Release(ctx); err != nil { // there is nothing to do
+		d.Fatalf("releasing again, under a ctx that has ended, returned %s", errorOf(err))
+	}
+}
+
+// contestReleaseLost: with the session the entry goes, and what waits for its deletion knows
+// that it is over.
+func contestReleaseLost(d duel) {
+	c, l := d.ClientOverLink()
+	held := d.take(d.one(c))
+	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
+	l.Freeze(netfault.Both)
+	ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/8)
+	defer cancel()
+	if err := held.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		d.Fatalf("releasing over a frozen link returned %s; want its ctx's error", errorOf(err))
+	}
+	var err error
+	again := d.Go(func() { err = held.Release(d.ctx) })
+	if !d.within(d.h.Expiry+d.patience(), again) {
+		d.Fatalf("a release that was called again does not return when its session is over")
+	}
+	if !errors.Is(err, coord.ErrSessionLost) {
+		d.Fatalf("a release that was called again returned %s when its session was over; want ErrSessionLost", errorOf(err))
+	}
+	h := d.wins(next)
+	d.heal(l)
+	d.stay([]subject.Hold{h})
+	d.release(h)
+	d.empty()
 }
 
 // contestReleaseOwn releases a hold under its own context, which ends by that, and

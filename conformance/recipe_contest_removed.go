@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -53,6 +55,31 @@ func contestRemoved(d duel) {
 	d.ends(held, "the holder whose entry was removed", coord.ErrRemoved)
 	d.release(d.wins(third))
 	d.empty()
+	used := make(names)
+	for range 6 {
+		held := d.take(d.one(a))
+		used.add(d.entries(1)...)
+		d.removeNode(d.entries(1)[0])
+		d.ends(held, "the holder whose entry was removed once more", coord.ErrRemoved)
+		d.empty()
+	}
+	d.few(used, 3)
+}
+
+// names are those of the nodes that were seen.
+type names map[string]bool
+
+func (n names) add(nodes ...driver.Node) {
+	for _, one := range nodes {
+		n[one.ID] = true
+	}
+}
+
+// few wants names to be used again, because stores remember those of deleted nodes.
+func (d duel) few(used names, most int) {
+	if len(used) > most {
+		d.Fatalf("those in line had %d names, one after the other; want them used again, and at most %d", len(used), most)
+	}
 }
 
 func contestRemovedDir(d duel) {
@@ -119,14 +146,48 @@ func contestRemovedWithin(d duel) {
 		d.ends(inner, "the inner hold of an entry that was removed", coord.ErrRemoved)
 		d.ends(outer, "the outer hold of an entry that was removed", coord.ErrRemoved)
 		second := d.wins(next)
+		d.reentersNoMore(d.one(a), inner)
 		for _, i := range order {
 			what := []string{"outer", "inner"}[i]
 			if err := []subject.Hold{outer, inner}[i].Release(d.ctx); !errors.Is(err, coord.ErrNotHeld) {
 				d.Fatalf("releasing the %s hold of an entry that was removed returned %s; want ErrNotHeld", what, errorOf(err))
 			}
 		}
+		d.reentersNoMore(d.one(a), inner)
 		d.stay([]subject.Hold{second})
 		d.release(second)
 		d.empty()
 	}
+}
+
+// reentersNoMore wants an acquire under the context of a hold that was lost to fail, at once
+// and for that reason, also if the context was detached from its end.
+func (d duel) reentersNoMore(w subject.Want, lost subject.Hold) {
+	for what, ctx := range map[string]context.Context{"": lost.Context(), ", detached,": context.WithoutCancel(lost.Context())} {
+		for _, acquire := range []func(context.Context) (subject.Hold, error){w.Acquire, w.Try} {
+			b := &bid{}
+			b.over = d.Go(func() { b.hold, b.err = acquire(ctx) })
+			if !d.within(d.patience(), b.over) || !errors.Is(b.err, coord.ErrNotHeld) {
+				d.Fatalf("an acquire under the context%s of a hold that was lost returned %s; want ErrNotHeld", what, result(b.hold, b.err))
+			}
+		}
+	}
+}
+
+// contestRemovedAfterBreak: a wait of the store that breaks is begun again, so whose entry is
+// removed later is told.
+func contestRemovedAfterBreak(d duel) {
+	var waits atomic.Int64
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if (c.op == "WaitDelete" || c.op == "WaitAny") && waits.Add(1) <= 3 {
+			return &driver.Error{Op: c.op, Kind: driver.ErrUnavailable, Err: errOnPurpose}
+		}
+		return next(ctx)
+	})
+	held := d.take(d.one(c))
+	d.sleep(max(d.h.TTL/2, 500*time.Millisecond)) // for the waits that break
+	d.removeNode(d.entries(1)[0])
+	d.ends(held, "the holder whose wait was broken before its entry was removed", coord.ErrRemoved)
+	d.release(d.take(d.one(c)))
+	d.empty()
 }

@@ -13,6 +13,7 @@ import (
 // wakes counts what the store tells clients.
 type wakes struct {
 	watches atomic.Int64 // watches of the line that were begun
+	states  atomic.Int64 // that they were shown
 
 	mu    sync.Mutex
 	woken map[wake]bool
@@ -35,13 +36,13 @@ func (n *wakes) add(s driver.Session, gone driver.Node) {
 	n.woken[wake{s.ID(), fmt.Sprintf("%s %d", gone.Key, gone.Token)}] = true
 }
 
-// next returns how many were woken since it was last called, and how many watches
-// were begun.
-func (n *wakes) next() (woken, watches int) {
+// next returns how many were woken since it was last called, how many watches were begun,
+// and how many states they were shown.
+func (n *wakes) next() (woken, watches, states int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	woken, n.woken = len(n.woken), nil
-	return woken, int(n.watches.Swap(0))
+	return woken, int(n.watches.Swap(0)), int(n.states.Swap(0))
 }
 
 // counted is a client whose wakes are counted.
@@ -49,6 +50,7 @@ func (t *Trial) counted(n *wakes) *coord.Client {
 	return t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
 		if c.op == "Watch" {
 			n.watches.Add(1)
+			c.shows = func() { n.states.Add(1) }
 		}
 		err := next(ctx)
 		if err == nil && (c.op == "WaitDelete" || c.op == "WaitAny") {

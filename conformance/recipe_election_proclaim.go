@@ -22,7 +22,7 @@ func electionProclaimRules(open electionOf) []Rule {
 				{Name: "removed", Needs: NeedRemoveNode, Check: open.check(proclaimsNoMore(func(t poll, _ subject.Leadership) { t.removeNode(t.candidates(1)[0]) }))},
 				{Name: "resigned while the request is held", Needs: NeedLink | NeedHold, Check: open.check(proclaimsTooLate)},
 				{Name: "ctx ended before", Check: open.check(proclaimsForEndedCtx)},
-				{Name: "the session ends, at every step", Needs: NeedExpire, Check: open.check(proclaimsThrough(whenEndedBefore, whenEndedAfter))},
+				{Name: "the session ends, at every step", Needs: NeedExpire, Check: open.check(proclaimsThrough(sessionEnds()...))},
 			},
 		},
 		{
@@ -32,7 +32,7 @@ func electionProclaimRules(open electionOf) []Rule {
 				{Name: "replies lost", Needs: NeedLink, Check: open.check(proclaimsAgain)},
 				{Name: "given up while the request is held", Needs: NeedLink | NeedHold, Check: open.check(proclaimOvertaken)},
 				{Name: "made again while the later one begins", Needs: NeedLink, Check: open.check(proclaimsTakeTurns)},
-				{Name: "trouble, at every step", Check: open.check(proclaimsThrough(append(trouble(), whenUnanswered)...))},
+				{Name: "trouble, at every step", Check: open.check(proclaimsThrough(append(trouble(), whenGivenUpDuring)...))},
 			},
 		},
 	}

@@ -82,7 +82,7 @@ func rwlockOrderRules(open rwlockOf) []Rule {
 		{
 			ID:   "R5",
 			Text: "The readers behind one writer are woken together, by it, and nobody else is.",
-			Cases: append(open.contests().waking(),
+			Cases: append(append(open.contests().waking(), open.contests().cases("of one process", 0, contestHandoff)...),
 				Case{Name: "it unlocks", Check: open.check(rwWakes)},
 				Case{Name: "it gives up", Check: open.check(rwWriterGivesUp)}),
 		},
@@ -132,9 +132,11 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 				{Name: "while it is entered twice", Check: open.check(rwDowngradeRefused)},
 				{Name: "the reply lost", Needs: NeedLink, Check: open.check(rwDowngradeLostReply)},
 				{Name: "after a loss", Needs: NeedExpire, Check: open.check(rwDowngradeLost)},
+				{Name: "its entry removed meanwhile", Needs: NeedRemoveNode, Check: open.check(rwDowngradeRemoved)},
+				{Name: "its old entry not yet deleted", Check: open.check(rwDowngradeShown)},
 				{Name: "cut off afterwards", Needs: NeedLink, Check: open.check(rwDowngradedCutOff)},
 				{Name: "trouble, at every step", Check: open.check(rwDowngradesThrough(trouble()...))},
-				{Name: "the session ends, at every step", Needs: NeedExpire, Check: open.check(rwDowngradesThrough(whenEndedBefore, whenEndedAfter))},
+				{Name: "the session ends, at every step", Needs: NeedExpire, Check: open.check(rwDowngradesThrough(sessionEnds()...))},
 			},
 		},
 		{

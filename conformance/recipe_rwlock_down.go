@@ -66,7 +66,7 @@ func rwDowngradeReadersLeave(t rw) {
 		t.release(down)
 		t.release(t.wins(w2))
 		t.empty()
-		if _, watches := n.next(); watches != 0 {
+		if _, watches, _ := n.next(); watches != 0 {
 			t.Fatalf("behind a writer that was downgraded another one watches the line, %d times; want it to wait for one entry", watches)
 		}
 	}
@@ -118,8 +118,21 @@ func rwDowngradeRefused(t rw) {
 	}
 	t.holds(w, inner)
 	t.entries(1)
+	t.release(w)
+	if _, err := l.Downgrade(t.ctx, w); !errors.Is(err, coord.ErrNotHeld) {
+		t.Fatalf("Downgrade of an outer hold that was unlocked returned %s; want ErrNotHeld", errorOf(err))
+	}
+	t.holds(inner)
+	t.entries(1)
+	t.release(inner)
+	w = t.take(l.Write)
+	inner = t.enters(l.Write, w, "Lock in Lock")
 	t.release(inner)
 	down := t.downgrade(c, w)
+	// Who was handed the writer's context, detached from its end, enters what became of it.
+	b := t.bid(context.WithoutCancel(w.Context()), "RLock in what was downgraded", l.Read)
+	t.release(t.entered(t.wins(b), nil, down, "RLock in what was downgraded"))
+	t.holds(down)
 	t.release(down)
 	if _, err := l.Downgrade(t.ctx, w); !errors.Is(err, coord.ErrNotHeld) {
 		t.Fatalf("Downgrade of what was unlocked returned %s; want ErrNotHeld", errorOf(err))
@@ -164,27 +177,6 @@ func rwDowngradeLost(t rw) {
 	t.stay([]subject.Hold{h})
 	t.release(h)
 	t.empty()
-}
-
-func rwDowngradedCutOff(t rw) {
-	c, l := t.ClientOverLink()
-	down := t.downgrade(c, t.take(t.write(c)))
-	next := t.join(t.ctx, "the writer behind", t.write(t.Client()), 2)
-	l.Cut()
-	told := false
-	grant := t.Go(func() {
-		<-next.over
-		told = ended(down.Done())
-	})
-	if !t.Trial.within(t.h.Expiry+t.patience(), grant) {
-		t.Fatalf("what the one who was cut off has does not go to the next in line")
-	}
-	h := t.wins(next)
-	if !told && down.Err() == nil {
-		t.Fatalf("the next in line got it, and who was downgraded and cut off had not been told")
-	}
-	t.heal(l)
-	t.release(h)
 }
 
 func rwDowngradeCtx(t rw, fault func(Link)) {

@@ -154,7 +154,7 @@ func rwWakes(t rw) {
 	}
 	t.stay(in, others...)
 	woken := func(what string, n *wakes, want int) {
-		if got, watches := n.next(); got != want || watches != 0 {
+		if got, watches, _ := n.next(); got != want || watches != 0 {
 			t.Fatalf("%s: the store told of %d deletions, and %d watches were begun; want %d and none", what, got, watches, want)
 		}
 	}

@@ -9,9 +9,11 @@ import (
 
 // busy wants a Try to fail with ErrBusy.
 func (a arena) busy(w subject.Want, what string) {
-	if h, err := w.Try(a.ctx); !errors.Is(err, coord.ErrBusy) {
+	h, err := w.Try(a.ctx)
+	if !errors.Is(err, coord.ErrBusy) {
 		a.Fatalf("%s returned %s; want ErrBusy", what, result(h, err))
 	}
+	a.namesLine(err)
 }
 
 // tries wants a Try to succeed.

@@ -108,8 +108,12 @@ func semWakes(t sem) {
 	t.stay(in, line...)
 	n.next()
 	woken := func(what string, let int) {
-		if d, w := n.next(); d > let || w > let {
+		d, w, s := n.next()
+		if d > let || w > let {
 			t.Fatalf("%s has woken %d, and %d of them look at the line; want %d", what, d, w, let)
+		}
+		if s > 4*let { // two changes for each who is let in, and the state as it was, to one
+			t.Fatalf("%s has shown those in line %d states; want at most %d", what, s, 4*let)
 		}
 	}
 	let := 0

@@ -74,9 +74,11 @@ func (q *Queue) TryAcquire(ctx context.Context, req Request) (_ *Entry, err erro
 
 // free returns nil if the entry can hold.
 func (q *Queue) free(line []driver.Node, own int) error {
-	v := q.rule(line, own)
-	if v.Blocked && v.Refused == nil {
+	switch v := q.rule(line, own); {
+	case v.Refused != nil:
+		return v.Refused
+	case v.Blocked:
 		return coord.ErrBusy
 	}
-	return v.Refused
+	return nil
 }

@@ -69,17 +69,12 @@ func (e *Entry) handOver(ctx context.Context, h *coord.Hold, n *Entry, there boo
 // it only checks that h is the only hold. It checks and takes in one step: a call that
 // re-enters e adds a hold to it before, or finds n.
 func (e *Entry) giveUp(h *coord.Hold, n *Entry) error {
-	if err := h.Err(); err != nil {
-		return err
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case e.removed != nil:
-		return e.removed
-	case e.leaving:
-		return fmt.Errorf("%w: it is being left", coord.ErrInvalid)
-	case len(e.holds) != 1 || e.holds[0] != h:
+	if err := h.Err(); err != nil { // also if the entry is gone
+		return err
+	}
+	if len(e.holds) != 1 {
 		return fmt.Errorf("%w: it is held %d times; only the last hold of it can be downgraded", coord.ErrInvalid, len(e.holds))
 	}
 	if n != nil {

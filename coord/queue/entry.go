@@ -84,9 +84,7 @@ func (e *Entry) markGone(why error) {
 	if e.isGone {
 		return
 	}
-	if !e.leaving {
-		e.removed = why
-	}
+	e.removed = why
 	for _, h := range e.holds {
 		h.End(why)
 	}

@@ -43,13 +43,9 @@ func (e *Entry) guardOwn() {
 // is begun again after 100 ms, however many have broken before: coord's Retry would pause for
 // longer and longer.
 func (e *Entry) watchOwn() {
-	for {
+	for alive := true; alive; alive = e.pause(e.life) == nil {
 		if e.session.Driver().WaitDelete(e.life, e.node) == nil {
 			e.askWhyGone()
-			return
-		}
-		if e.pause(e.life) != nil {
-			return
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.removed != nil || e.released || e.leaving {
+	if e.released || e.leaving {
 		h.End(e.removed)
 		return nil, h.Err()
 	}
@@ -113,7 +113,7 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	}
 	before := h.Err()
 	h.End(nil)
-	if ctx.Err() != nil && context.Cause(ctx) == context.Cause(h.Context()) {
+	if context.Cause(ctx) == context.Cause(h.Context()) { // which has ended
 		due, ok := ctx.Deadline()
 		ctx = e.session.Context()
 		if ok {
@@ -126,12 +126,9 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	e.mu.Lock()
 	e.holds = slices.DeleteFunc(e.holds, func(other *coord.Hold) bool { return other == h })
 	last := len(e.holds) == 0
-	e.released = e.released || last && !lost
+	e.released = last && !lost
 	e.mu.Unlock()
-	if lost {
-		if last {
-			e.discard()
-		}
+	if lost { // and with it the node
 		return e.queue.fail("release", before)
 	}
 	if !last {

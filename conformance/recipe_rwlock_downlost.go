@@ -1,0 +1,89 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/coord"
+)
+
+func rwDowngradedCutOff(t rw) {
+	c, l := t.ClientOverLink()
+	down := t.downgrade(c, t.take(t.write(c)))
+	next := t.join(t.ctx, "the writer behind", t.write(t.Client()), 2)
+	l.Cut()
+	told := false
+	grant := t.Go(func() {
+		<-next.over
+		told = ended(down.Done())
+	})
+	if !t.Trial.within(t.h.Expiry+t.patience(), grant) {
+		t.Fatalf("what the one who was cut off has does not go to the next in line")
+	}
+	h := t.wins(next)
+	if !told && down.Err() == nil {
+		t.Fatalf("the next in line got it, and who was downgraded and cut off had not been told")
+	}
+	t.heal(l)
+	t.release(h)
+}
+
+// rwDowngradeRemoved: the writer's entry is removed before the reader's is made, and the next
+// writer comes in: there is nothing to downgrade any more.
+func rwDowngradeRemoved(t rw) {
+	var downgrades atomic.Bool
+	var next *bid
+	c := t.tapped(func(ctx context.Context, c *request, call func(context.Context) error) error {
+		if strings.HasPrefix(c.op, "Create") && downgrades.CompareAndSwap(true, false) {
+			t.removeNode(t.entries(2)[0])
+			t.wins(next)
+		}
+		return call(ctx)
+	})
+	w := t.take(t.write(c))
+	next = t.join(t.ctx, "the writer right behind", t.write(t.Client()), 2)
+	downgrades.Store(true)
+	down, err := t.open(c, name).Downgrade(t.ctx, w)
+	if !errors.Is(err, coord.ErrNotHeld) {
+		t.Fatalf("Downgrade of what was removed meanwhile, and is another's by now, returned %s; want ErrNotHeld", result(down, err))
+	}
+	t.ends(w, "the writer whose entry was removed", coord.ErrRemoved)
+	t.stay([]subject.Hold{next.hold})
+	t.entries(1)
+	t.release(next.hold)
+	t.empty()
+}
+
+// rwDowngradeShown: while the writer's entry is being deleted there is one holder.
+func rwDowngradeShown(t rw) {
+	let, deletes := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if c.op == "Delete" {
+			once.Do(func() { close(deletes) })
+			select { // whichever comes first
+			case <-let:
+			case <-ctx.Done():
+			}
+		}
+		return next(ctx)
+	})
+	w := t.take(t.write(c))
+	over := t.Go(func() { t.release(t.downgrade(c, w)) })
+	t.Trial.join("Downgrade, which deletes the writer's entry", deletes)
+	t.entries(2)
+	l, err := t.read(t.Client()).Contenders(t.ctx)
+	if err != nil || len(l.Holders) != 1 || len(l.Waiters) != 0 {
+		t.Fatalf("Contenders: %+v, %s; want one holder while a writer becomes a reader", l, errorOf(err))
+	}
+	if h := l.Holders[0]; h.Token != w.Token() || h.Mode != coord.Reading {
+		t.Fatalf("who becomes a reader is listed as %+v; want token %d, reading", h, w.Token())
+	}
+	close(let)
+	t.Trial.join("Downgrade", over)
+	t.empty()
+}
