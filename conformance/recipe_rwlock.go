@@ -133,6 +133,7 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 				{Name: "the reply lost", Needs: NeedLink, Check: open.check(rwDowngradeLostReply)},
 				{Name: "after a loss", Needs: NeedExpire, Check: open.check(rwDowngradeLost)},
 				{Name: "its entry removed meanwhile", Needs: NeedRemoveNode, Check: open.check(rwDowngradeRemoved)},
+				{Name: "entered meanwhile", Check: open.check(rwDowngradeEntered)},
 				{Name: "its old entry not yet deleted", Check: open.check(rwDowngradeShown)},
 				{Name: "cut off afterwards", Needs: NeedLink, Check: open.check(rwDowngradedCutOff)},
 				{Name: "trouble, at every step", Check: open.check(rwDowngradesThrough(trouble()...))},

@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -109,7 +111,13 @@ func rwDowngradeKeepsValues(t rw) {
 }
 
 func rwDowngradeRefused(t rw) {
-	c := t.Client()
+	var creates atomic.Int64
+	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if strings.HasPrefix(c.op, "Create") {
+			creates.Add(1)
+		}
+		return next(ctx)
+	})
 	l := t.open(c, name)
 	w := t.take(l.Write)
 	inner := t.enters(l.Write, w, "Lock in Lock")
@@ -118,6 +126,9 @@ func rwDowngradeRefused(t rw) {
 	}
 	t.holds(w, inner)
 	t.entries(1)
+	if n := creates.Load(); n != 1 {
+		t.Fatalf("a lock and a Downgrade that was refused have made %d entries; want one", n)
+	}
 	t.release(w)
 	if _, err := l.Downgrade(t.ctx, w); !errors.Is(err, coord.ErrNotHeld) {
 		t.Fatalf("Downgrade of an outer hold that was unlocked returned %s; want ErrNotHeld", errorOf(err))

@@ -58,6 +58,34 @@ func rwDowngradeRemoved(t rw) {
 	t.empty()
 }
 
+// rwDowngradeEntered: who enters the writer's entry before the reader's is made relies on
+// being alone.
+func rwDowngradeEntered(t rw) {
+	var downgrades atomic.Bool
+	var l subject.ReadWrite
+	var w, inner subject.Hold
+	c := t.tapped(func(ctx context.Context, c *request, call func(context.Context) error) error {
+		if strings.HasPrefix(c.op, "Create") && downgrades.CompareAndSwap(true, false) {
+			inner = t.enters(l.Write, w, "Lock in Lock, while it is downgraded")
+		}
+		return call(ctx)
+	})
+	l = t.open(c, name)
+	w = t.take(l.Write)
+	next := t.join(t.ctx, "the reader right behind", t.read(t.Client()), 2)
+	downgrades.Store(true)
+	down, err := l.Downgrade(t.ctx, w)
+	if !errors.Is(err, coord.ErrInvalid) {
+		t.Fatalf("Downgrade of what was entered meanwhile returned %s; want ErrInvalid", result(down, err))
+	}
+	t.entries(2)
+	t.stay([]subject.Hold{w, inner}, next)
+	t.release(inner)
+	down = t.downgrade(c, w)
+	t.release(t.wins(next), down)
+	t.empty()
+}
+
 // rwDowngradeShown: while the writer's entry is being deleted there is one holder.
 func rwDowngradeShown(t rw) {
 	let, deletes := make(chan struct{}), make(chan struct{})

@@ -41,5 +41,12 @@ func semLarge(t sem) {
 	third := t.wins(waiter)
 	t.inUse(s, 2499, 2499)
 	t.release(second, third)
-	t.entries(0) // but for the notice of the limit
+	t.entries(0)            // but for the notice of the limit
+	const million = 1000000 // whose terms no node's name has room for
+	h := t.take(t.open(a, "other", million).Want(400000))
+	h2 := t.tries(t.open(b, "other", million).Want(500000), "a try of 500000 permits with 600000 free")
+	if h, err := t.open(c, "other", million).Want(100001).Try(t.ctx); !errors.Is(err, coord.ErrBusy) {
+		t.Fatalf("a try of 100001 permits with 100000 free returned %s; want ErrBusy", result(h, err))
+	}
+	t.release(h, h2)
 }
