@@ -12,8 +12,9 @@ import (
 
 // wakes counts what the store tells clients.
 type wakes struct {
-	watches atomic.Int64 // watches of the line that were begun
-	states  atomic.Int64 // that they were shown
+	watches   atomic.Int64 // watches of the line that were begun
+	following atomic.Int64 // watches that are under way
+	states    atomic.Int64 // that they were shown
 
 	mu    sync.Mutex
 	woken map[wake]bool
@@ -51,6 +52,8 @@ func (t *Trial) counted(n *wakes) *coord.Client {
 		if c.op == "Watch" {
 			n.watches.Add(1)
 			c.shows = func() { n.states.Add(1) }
+			n.following.Add(1)
+			defer n.following.Add(-1)
 		}
 		err := next(ctx)
 		if err == nil && (c.op == "WaitDelete" || c.op == "WaitAny") {

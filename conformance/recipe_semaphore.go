@@ -35,8 +35,10 @@ func (open semaphoreOf) contests() contests {
 
 // semaphoreRules are the promises of the semaphore to those who use it.
 func semaphoreRules(open semaphoreOf) []Rule {
+	session := open.contests().sessionRule("P29")
+	session.Cases = append(session.Cases, Case{Name: "a changed limit", Needs: NeedRemoveNode, Check: open.check(semChangeOnSession)})
 	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open), semaphoreChangeRules(open),
-		[]Rule{open.contests().sessionRule("P29"), open.contests().costRule("P30")})
+		[]Rule{session, open.contests().costRule("P30")})
 }
 
 // semaphoreOrderRules are about who comes in when.
@@ -48,6 +50,8 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 			Cases: []Case{
 				{Name: "many clients and weights", Check: open.check(func(t sem) { semExcludes(t, t.undisturbed()) })},
 				{Name: "more than 999 permits", Check: open.check(semLarge)},
+				{Name: "an entry that was overwritten", Check: open.check(semOverwritten)},
+				{Name: "one let in is slow to say so", Check: open.check(semSlowToSay)},
 				{Name: "a storm of tries", Check: open.check(semStorm)},
 				{Name: "connections reset", Needs: NeedLink, Check: open.check(func(t sem) { semExcludes(t, t.resets()) })},
 				{Name: "replies lost", Needs: NeedLink, Check: open.check(func(t sem) { semExcludes(t, t.losses()) })},
@@ -91,15 +95,20 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 		},
 		{
 			ID:   "P6",
-			Text: "A release wakes those who can now enter and the one behind them, and nobody else.",
-			Cases: append(open.contests().waking(), Case{Name: "twelve in line", Check: open.check(semWakes)},
+			Text: "A release wakes those who can now enter and the one behind them, and nobody else; nobody asks the store for more than it needs.",
+			Cases: append(open.contests().waking(),
+				Case{Name: "twelve in line", Check: open.check(semWakes)},
 				Case{Name: "two that say late that they wait", Check: open.check(func(t sem) { semGatesLate(t, false) })},
-				Case{Name: "two of one process that say so late", Check: open.check(func(t sem) { semGatesLate(t, true) })}),
+				Case{Name: "two of one process that say so late", Check: open.check(func(t sem) { semGatesLate(t, true) })},
+				Case{Name: "requests", Check: open.check(semRequests)}),
 		},
 		{
-			ID:    "P7",
-			Text:  "Holders and waiters are listed in order, with who they are and their permits.",
-			Cases: []Case{{Name: "from a third client", Check: open.check(semContenders)}},
+			ID:   "P7",
+			Text: "Holders and waiters are listed in order, with who they are and their permits.",
+			Cases: []Case{
+				{Name: "from a third client", Check: open.check(semContenders)},
+				{Name: "under a raised limit that has ended", Check: open.check(semRaiseShows)},
+			},
 		},
 		{
 			ID:    "P8",
@@ -118,12 +127,14 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 			Cases: []Case{
 				{Name: "one holds", Check: open.check(semMismatch)},
 				{Name: "one waits", Check: open.check(semMismatchWaiting)},
+				{Name: "one is slow to leave", Check: open.check(semSlowToLeave)},
 			},
 		},
 		{
 			ID:   "P10",
-			Text: "A request for more than the limit fails at once, and is in nobody's way.",
+			Text: "A request for more than the limit, or under a limit that is none, fails at once, and is in nobody's way.",
 			Cases: []Case{
+				{Name: "limits out of range", Check: open.check(semNoLimit)},
 				{Name: "free and in use", Check: open.check(semTooMany)},
 				{Name: "since the limit was lowered", Check: open.check(semTooManyNow)},
 			},
@@ -136,6 +147,7 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 				{Name: "lowered", Check: open.check(semLower)},
 				{Name: "the last change counts", Check: open.check(semLastChange)},
 				{Name: "several at once", Check: open.check(semChangesAtOnce)},
+				{Name: "heard of late", Check: open.check(semHeardOfLate)},
 				{Name: "trouble, at every step", Check: open.check(limitsThrough(trouble()...))},
 			},
 		},

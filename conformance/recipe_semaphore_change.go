@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -23,6 +24,7 @@ func semaphoreChangeRules(open semaphoreOf) []Rule {
 				{Name: "lowered, with some waiting", Check: open.check(semLowerEnds)},
 				{Name: "an earlier one is not kept", Check: open.check(semLaterChange)},
 				{Name: "several keep the same", Check: open.check(semSeveralKeep)},
+				{Name: "confirmed late", Check: open.check(semConfirmedLate)},
 			},
 		},
 		{
@@ -34,6 +36,7 @@ func semaphoreChangeRules(open semaphoreOf) []Rule {
 				{Name: "the whole line removed", Needs: NeedRemoveDir, Check: open.check(semKeptOverEmptying)},
 				{Name: "another change while it was cut off", Needs: NeedLink, Check: open.check(semComesBack)},
 				{Name: "another change that is given up", Needs: NeedLink, Check: open.check(semChangeGivenUp)},
+				{Name: "another change that its client cannot see", Needs: NeedRemoveNode, Check: open.check(semCannotFollow)},
 			},
 		},
 		{
@@ -124,6 +127,7 @@ func semLowerEnds(t sem) {
 	first := t.join(t.ctx, "who waits under the lowered limit", t.want(b, 1, 10), 2)
 	second := t.join(t.ctx, "who waits behind it", t.want(t.Client(), 2, 10), 3)
 	t.stay([]subject.Hold{h}, first, second)
+	t.inUse(t.open(b, name, 10), 2, 2)
 	t.gone(maker)
 	h1, h2 := t.wins(first), t.wins(second)
 	large := t.join(t.ctx, "who wants more than are free", t.want(b, 6, 10), 4)
@@ -152,6 +156,11 @@ func semSeveralKeep(t sem) {
 	for _, one := range []*coord.Client{a, b, c} {
 		t.set(t.open(one, name, 9), 2)
 	}
+	for range 3 { // which makes no more of them
+		t.set(t.open(a, name, 9), 2)
+		t.notices(3)
+	}
+	t.settles(func() error { t.notices(3); return nil })
 	t.gone(c)
 	t.limited(9, 2)
 	t.gone(a)
@@ -162,45 +171,6 @@ func semSeveralKeep(t sem) {
 	t.gone(d)
 	t.notices(0)
 	t.limited(9, 9)
-}
-
-// semKept wants a change to come back after harm to the notice of it, twice.
-func semKept(t sem, harm func(notice driver.Node, maker *coord.Client)) {
-	maker := t.Client()
-	t.set(t.open(maker, name, 10), 2)
-	for range 2 {
-		old := t.notices(1)[0]
-		harm(old, maker)
-		t.Eventually(t.patience()+t.h.Expiry, func() error {
-			if n := t.notices(1)[0]; n.Same(old) {
-				return fmt.Errorf("the old notice, %s, is still there", old.Key)
-			}
-			return nil
-		})
-		t.limited(10, 2)
-		t.fails(t.bid(t.ctx, "an acquire of more than the limit", t.want(t.Client(), 3, 10)), coord.ErrInvalid)
-	}
-	t.gone(maker)
-	t.notices(0)
-	t.limited(10, 10)
-}
-
-func semKeptOverExpiry(t sem) {
-	semKept(t, func(_ driver.Node, maker *coord.Client) {
-		s, err := maker.Session(t.ctx)
-		if err != nil {
-			t.Fatalf("Session: %v", err)
-		}
-		t.expire(s.Driver())
-	})
-}
-
-func semKeptOverRemoval(t sem) {
-	semKept(t, func(n driver.Node, _ *coord.Client) { t.removeNode(n) })
-}
-
-func semKeptOverEmptying(t sem) {
-	semKept(t, func(driver.Node, *coord.Client) { t.removeDir(t.dir()) })
 }
 
 // semComesBack: who was cut off has not heard of the later change.
@@ -219,7 +189,7 @@ func semComesBack(t sem) {
 	}
 	t.notices(1) // the other's
 	t.heal(l)
-	t.Throughout(2*t.lateness(), func() error {
+	t.Throughout(2*t.lateness()+2*time.Second, func() error { // it tries once a second
 		if limit, _, err := other.Limit(t.ctx); err == nil && limit != 2 {
 			return fmt.Errorf("the limit is %d when who was cut off is back; want 2, which was set later", limit)
 		}

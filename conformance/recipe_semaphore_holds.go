@@ -1,11 +1,14 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
 )
 
 func semReturnExpired(t sem) {
@@ -56,6 +59,14 @@ func semNames(t sem) {
 	}
 	t.tries(subject.Mutex(c, "a"), "TryLock of the mutex of that name")
 	t.tries(subject.RWLock(c, "a").Write, "TryLock of the read-write lock of that name")
+	t.set(t.open(c, "a", 1), 2)
+	t.set(t.open(c, "A", 1), 3)
+	t.settles(func() error {
+		for n, limit := range map[string]int{"a": 2, "A": 3, "a/b": 1} {
+			t.inUse(t.open(c, n, 1), limit, 1)
+		}
+		return nil
+	})
 }
 
 func semContenders(t sem) {
@@ -90,6 +101,88 @@ func semContenders(t sem) {
 	t.inUse(t.open(t.Client(), name, 4), 4, 3)
 }
 
+// semRaiseShows: a holder that came in under a raised limit is listed as one when that limit
+// has ended.
+func semRaiseShows(t sem) {
+	for _, n := range []int{1, 150} { // the latter is too many for the name of an entry
+		a, maker := t.Client(), t.Client()
+		in := []subject.Hold{t.take(t.want(a, n, n))}
+		t.set(t.open(maker, name, n), 4*n)
+		in = append(in, t.take(t.want(t.Client(), n, n)))
+		s := t.open(t.Client(), name, n)
+		in = append(in, t.take(s.Want(n)), t.take(s.Want(n)))
+		next := t.join(t.ctx, "who waits", s.Want(n), 5)
+		t.inUse(s, 4*n, 4*n)
+		t.gone(maker)
+		t.notices(0)
+		t.inUse(t.open(t.Client(), name, n), n, 4*n)
+		t.Eventually(t.patience(), func() error {
+			c, err := t.want(a, n, n).Contenders(t.ctx)
+			if err != nil || len(c.Holders) != 4 || len(c.Waiters) != 1 || c.Holders[1].Permits != n {
+				return fmt.Errorf("Contenders: %+v, %s; want four holders and one waiter, each of %d", c, errorOf(err), n)
+			}
+			return nil
+		})
+		t.release(in[:3]...)
+		t.stay(in[3:], next)
+		t.release(in[3])
+		t.release(t.wins(next))
+		t.empty()
+	}
+}
+
+// semRequests counts what a client asks the store for.
+func semRequests(t sem) {
+	var updates, lists atomic.Int64
+	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		switch {
+		case c.op == "Update":
+			updates.Add(1)
+		case c.op == "List" && offers[driver.NameLister](c.session):
+			lists.Add(1)
+		}
+		return next(ctx)
+	})
+	w := t.want(c, 1, 3)
+	for range 2 {
+		h := t.take(w)
+		t.pause()
+		t.release(h)
+	}
+	held := t.take(t.want(t.Client(), 3, 3))
+	first := t.join(t.ctx, "the first who waits", t.want(t.Client(), 2, 3), 2)
+	t.gates(1)
+	second := t.join(t.ctx, "the second who waits", w, 3)
+	t.gates(2)
+	t.release(held)
+	h := t.wins(first)
+	t.release(t.wins(second), h)
+	if n := lists.Load(); n > 0 {
+		t.Fatalf("the data of the line are read %d times; the names of its entries say it all", n)
+	}
+	if n := updates.Load(); n > 0 {
+		t.Fatalf("a client that acquires writes its entry %d times more", n)
+	}
+
+	// A client that comes in under a limit that it did not know says so, and the next time it does not.
+	t.set(t.open(t.Client(), name, 3), 5)
+	s := t.open(c, name, 3)
+	for range 3 {
+		h := t.take(s.Want(1))
+		t.Eventually(t.patience(), func() error {
+			if n := updates.Load(); n != 1 {
+				return fmt.Errorf("a client that acquires under a raised limit has written its entries %d times more; want 1", n)
+			}
+			return nil
+		})
+		t.release(h)
+	}
+	t.pause()
+	if n := updates.Load(); n != 1 {
+		t.Fatalf("a client that knows of a raised limit writes its entry %d times more", n-1)
+	}
+}
+
 // semWakes counts what the store tells those in line: one deletion for each who
 // is let in, and one for each who is the first to be served then.
 func semWakes(t sem) {
@@ -108,6 +201,12 @@ func semWakes(t sem) {
 	t.stay(in, line...)
 	n.next()
 	woken := func(what string, let int) {
+		t.Eventually(t.patience(), func() error {
+			if f := n.following.Load(); f > 1 {
+				return fmt.Errorf("%d waiters follow the line; want only the first to be served", f)
+			}
+			return nil
+		})
 		d, w, s := n.next()
 		if d > let || w > let {
 			t.Fatalf("%s has woken %d, and %d of them look at the line; want %d", what, d, w, let)
@@ -116,6 +215,7 @@ func semWakes(t sem) {
 			t.Fatalf("%s has shown those in line %d states; want at most %d", what, s, 4*let)
 		}
 	}
+	woken("nothing", 0)
 	let := 0
 	for range 3 {
 		t.release(in[0])

@@ -17,7 +17,7 @@ func (t sem) disagree(w subject.Want, stated, inForce int, owner string) {
 		b := t.bid(t.ctx, "who was given another limit", subject.Want{Acquire: acquire})
 		t.fails(b, semaphore.ErrLimit)
 		var e *semaphore.LimitError
-		if !errors.As(b.err, &e) || e.Stated != stated || e.InForce != inForce || e.Owner.Name != owner || e.Owner.PID == 0 {
+		if !errors.As(b.err, &e) || e.Name != name || e.Stated != stated || e.InForce != inForce || e.Owner.Name != owner || e.Owner.PID == 0 {
 			t.Fatalf("it was told %s; want the limits %d, its own, and %d of %q", errorOf(b.err), stated, inForce, owner)
 		}
 	}
@@ -37,6 +37,10 @@ func semMismatch(t sem) {
 	t.disagree(t.want(a, 1, 2), 2, 3, "")
 	t.release(h)
 	t.empty()
+	h = t.take(t.want(a, 1, 1))
+	t.disagree(t.want(b, 1, 2), 2, 1, "first")
+	t.release(h)
+	t.empty()
 }
 
 func semMismatchWaiting(t sem) {
@@ -48,6 +52,33 @@ func semMismatchWaiting(t sem) {
 	t.stay([]subject.Hold{h}, waiter)
 	t.release(h)
 	t.release(t.wins(waiter))
+	t.empty()
+}
+
+func semNoLimit(t sem) {
+	c := t.Client()
+	most := semaphore.MaxLimit
+	for _, limit := range []int{math.MinInt, -1, 0, most + 1, math.MaxInt} {
+		s, fn := t.open(c, name, limit), func(context.Context, uint64) error { return nil }
+		w := s.Want(1)
+		for what, call := range map[string]func() error{
+			"Acquire":    func() error { _, err := w.Acquire(t.ctx); return err },
+			"TryAcquire": func() error { _, err := w.Try(t.ctx); return err },
+			"Do":         func() error { return w.Do(t.ctx, fn) },
+			"Contenders": func() error { _, err := w.Contenders(t.ctx); return err },
+			"Revoke":     func() error { return w.Revoke(t.ctx, 1, "") },
+			"SetLimit":   func() error { return s.SetLimit(t.ctx, 2) },
+			"Limit":      func() error { _, _, err := s.Limit(t.ctx); return err },
+		} {
+			if err := call(); !errors.Is(err, coord.ErrInvalid) {
+				t.Fatalf("%s under the limit %d returned %s; want ErrInvalid", what, limit, errorOf(err))
+			}
+		}
+	}
+	h := t.take(t.want(c, most, most))
+	t.fails(t.bid(t.ctx, "an acquire of one more", t.want(c, most+1, most)), coord.ErrInvalid)
+	t.release(h)
+	t.fails(t.bid(t.ctx, "an acquire of one more than there are", t.want(c, most+1, most)), coord.ErrInvalid)
 	t.empty()
 }
 
@@ -109,6 +140,7 @@ func semLower(t sem) {
 	waiter := t.join(t.ctx, "who waits", t.want(b, 1, 3), 4)
 	t.set(t.open(b, name, 3), 1)
 	t.stay(in, waiter)
+	t.inUse(t.open(a, name, 3), 1, 3)
 	for len(in) > 1 {
 		t.release(in[0])
 		in = in[1:]

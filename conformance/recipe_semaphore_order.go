@@ -74,6 +74,9 @@ func semTokens(t sem, between func()) {
 func semTry(t sem) {
 	a, b := t.Client(), t.Client()
 	h := t.tries(t.want(a, 2, 3), "TryAcquire of free permits")
+	if h, ok := h.(interface{ Permits() int }); ok && h.Permits() != 2 {
+		t.Fatalf("a hold of 2 permits says that it is of %d", h.Permits())
+	}
 	for range 3 {
 		t.busy(t.want(b, 2, 3), "TryAcquire of more than are free")
 	}

@@ -3,7 +3,6 @@ package semaphore
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -41,78 +40,53 @@ import (
 // in force for a moment, and the one before it is again; calling SetLimit again
 // is safe.
 func (s *Semaphore) SetLimit(ctx context.Context, n int) error {
-	err := s.err
-	if err == nil {
-		err = checkLimit(n)
-	}
-	if err != nil {
+	if err := cmp.Or(s.err, inRange("limit", n)); err != nil {
 		return s.fail("set the limit of", err)
 	}
-	up, err := s.putUp(ctx, change{most: int64(n)})
+	c := change{most: int64(n)}
+	up, err := s.putUp(ctx, c)
 	if err != nil {
 		return err
 	}
-	return s.keep(ctx, up)
-}
-
-// posted is a change that is in the store.
-type posted struct {
-	change
-	entry *queue.Entry
-	hold  *coord.Hold // ends when the entry is lost
-	since time.Time
+	c.version = up.Token()
+	s.keep(&keeper{s: s, change: c, notice: up})
+	return nil
 }
 
 // putUp makes a notice of a change.
-func (s *Semaphore) putUp(ctx context.Context, c change) (*posted, error) {
+func (s *Semaphore) putUp(ctx context.Context, c change) (*Held, error) {
 	e, err := s.queue.Acquire(ctx, queue.Request{Kind: notice, Value: []byte(c.String())})
 	if err != nil {
 		return nil, err
 	}
-	h, err := e.Hold(context.Background()) // whose values nobody asks for
-	if err != nil {
-		return nil, err
-	}
-	if !c.stands {
-		c.version = e.Node().Token
-	}
-	return &posted{c, e, h, time.Now()}, nil
+	return hold(context.Background(), e, 0) // whose values nobody asks for
 }
 
-// confirm writes into the notice that it stands, for others to see. It takes as long
-// as the store does to allow it, or until ctx ends.
-func (p *posted) confirm(ctx context.Context) {
-	for p.entry.Write(ctx, []byte(p.change.String())) != nil && ctx.Err() == nil {
-		breathe(ctx)
-	}
-}
-
-// takeDown removes the notice. It says nothing any more; if need be it goes in the
-// background.
-func (p *posted) takeDown(ctx context.Context) { _ = p.entry.Release(ctx, p.hold) }
-
-// keep keeps a change instead of the one that was made by this client before.
-func (s *Semaphore) keep(ctx context.Context, up *posted) error {
-	all := keepersOf(s.client)
-	k := &keeper{s: s, up: up}
-	of := kept{s.name, s.session}
+// keep has the client keep a change instead of the one that it has made before. A change
+// that was made on a session of its own ends with that one.
+func (s *Semaphore) keep(k *keeper) {
+	life, stop := context.WithCancel(context.Background())
+	k.stop = stop
+	all, of := keepersOf(s.client), kept{s.name, s.session}
 	all.mu.Lock()
-	old := all.last[of]
-	late := old != nil && old.made() > up.version
-	if !late && !s.client.Go(func(ctx context.Context) { k.run(ctx); all.ended(of, k) }) {
-		all.mu.Unlock()
-		return s.fail("set the limit of", cmp.Or(up.entry.Err(), coord.ErrClosed))
+	defer all.mu.Unlock()
+	last, earlier := k, all.last[of]
+	if earlier != nil && earlier.version > last.version { // SetLimit was called twice, and the second call was faster
+		last, earlier = earlier, last
 	}
-	if !late {
-		all.last[of] = k
+	all.last[of] = last
+	if earlier != nil {
+		earlier.stop()
 	}
-	all.mu.Unlock()
-	if late {
-		up.takeDown(ctx)
-	} else if old != nil {
-		old.end(ctx)
+	start := s.client.Go
+	if s.session != nil {
+		start = s.session.Go
 	}
-	return nil
+	start(func(ctx context.Context) {
+		defer context.AfterFunc(ctx, stop)()
+		k.run(life)
+		all.ended(of, k)
+	})
 }
 
 // keepers are those of a client, whatever values they were made with: the last for
@@ -144,113 +118,55 @@ func (a *keepers) ended(of kept, k *keeper) {
 
 // keeper keeps a change in the store.
 type keeper struct {
-	s *Semaphore
+	s    *Semaphore
+	stop context.CancelFunc
+	change
 
-	mu    sync.Mutex
-	up    *posted // the same change each time
-	ended bool
+	notice *Held // only run uses it, and stands
 }
 
-func (k *keeper) posted() *posted {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.up
-}
-
-func (k *keeper) made() uint64 { return k.posted().version }
-
-// end takes the change away.
-func (k *keeper) end(ctx context.Context) {
-	k.mu.Lock()
-	k.ended = true
-	up := k.up
-	k.mu.Unlock()
-	up.takeDown(ctx)
-}
-
-// run keeps the change until ctx ends, which is with the client.
+// run keeps the change until ctx ends, or another limit is set later. What has failed or is
+// lost is tried again, once a second at most.
 func (k *keeper) run(ctx context.Context) {
-	for {
-		up := k.posted()
-		if k.outdated(ctx, up) {
-			k.end(ctx)
-			return
+	for ctx.Err() == nil {
+		second := time.NewTimer(time.Second)
+		if k.stand(ctx) && k.outdated(ctx) {
+			break
 		}
-		if ctx.Err() != nil || !k.again(ctx, up) {
-			return
+		select { // the loop looks whether it was ctx
+		case <-second.C:
+		case <-ctx.Done():
 		}
 	}
+	_ = k.notice.Release(ctx) // if need be it goes on in the background
+}
+
+// stand puts the notice up again if it is lost, and has it say that it stands, for others
+// to see. It reports whether it has said so.
+func (k *keeper) stand(ctx context.Context) bool {
+	if lost := k.notice.Err(); lost != nil {
+		if up, err := k.s.putUp(ctx, k.change); err == nil {
+			k.notice = up
+			k.s.client.Logger().Warn("a change of the limit was not in the store any more and is put up again",
+				zap.String("semaphore", k.s.name), zap.Int64("limit", k.most), zap.Error(lost))
+		}
+	}
+	k.stands = k.stands || k.notice.entry.Write(ctx, []byte(k.String())) == nil
+	return k.stands
 }
 
 // outdated follows the line, and reports true when another limit was set later, and
-// false when the notice is lost or taken down, or ctx has ended. Whoever sets the
-// same limit is no reason to stop: two keep it better than one. And one that is
+// false when the notice is lost, the line cannot be followed, or ctx has ended. Whoever
+// sets the same limit is no reason to stop: two keep it better than one. And one that is
 // only being made is none, as it may be given up: if that ended this change, the
 // limit would be neither the old nor the new one.
-func (k *keeper) outdated(ctx context.Context, up *posted) bool {
-	standing, cancel := up.hold.Within(ctx)
-	var confirming sync.WaitGroup
-	defer confirming.Wait()
+func (k *keeper) outdated(ctx context.Context) bool {
+	standing, cancel := k.notice.Within(ctx)
 	defer cancel()
-	if !up.stands {
-		confirming.Go(func() { up.confirm(standing) })
-	}
-	for standing.Err() == nil {
-		for line, err := range k.s.queue.Watch(standing) {
-			if err != nil {
-				break
-			}
-			if !slices.ContainsFunc(line, up.entry.Node().Same) { // no line that is shown is older than it
-				return false
-			}
-			if in := k.s.inForce(line); in.stands && in.version > up.version && in.most != up.most {
-				return true
-			}
+	for line := range k.s.queue.Watch(standing) { // of an error the line is empty
+		if in := k.s.inForce(line); in.stands && in.version > k.version && in.most != k.most {
+			return true
 		}
-		breathe(standing) // the store may refuse what it allows later
 	}
 	return false
-}
-
-// again puts the change up again, with its version, as often as it takes, and once a
-// second at most. It reports false if there is nothing to keep any more.
-func (k *keeper) again(ctx context.Context, lost *posted) bool {
-	if time.Since(lost.since) < time.Second { // somebody is at it
-		breathe(ctx)
-	}
-	for told := false; ; told = true {
-		k.mu.Lock()
-		ended := k.ended
-		k.mu.Unlock()
-		if ended || ctx.Err() != nil || k.s.session != nil && k.s.session.Err() != nil {
-			return false
-		}
-		if !told {
-			k.s.client.Logger().Warn("a change of the limit is not in the store any more and is put up again",
-				zap.String("semaphore", k.s.name), zap.Int64("limit", lost.most), zap.Error(lost.hold.Err()))
-		}
-		up, err := k.s.putUp(ctx, change{lost.most, lost.version, true})
-		if err != nil {
-			breathe(ctx)
-			continue
-		}
-		k.mu.Lock()
-		k.up, ended = up, k.ended
-		k.mu.Unlock()
-		lost.takeDown(ctx) // it is gone, and this process may not have heard of it
-		if ended {         // in the meantime
-			up.takeDown(ctx)
-		}
-		return !ended
-	}
-}
-
-// breathe waits a second, or until ctx ends.
-func breathe(ctx context.Context) {
-	timer := time.NewTimer(time.Second)
-	defer timer.Stop()
-	select { // whichever is first: who calls looks at ctx
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -153,7 +153,7 @@ func TestUnreadableNotices(t *testing.T) {
 		session, err := conn.OpenSession(w.Ctx, ttl)
 		w.Is(err, nil)
 		defer conn.Close()
-		for i, value := range []string{"", "x", "5", "5@", "@7", "0@7", "-1@7", "99999999999@7", "5@x"} {
+		for i, value := range []string{"", "x", "@7", "0@7", "-1@7", "99999999999@7", "x@7"} {
 			_, err := session.Create(w.Ctx, dir, "l"+string(rune('0'+i)), []byte("{}\n"+value))
 			w.Is(err, nil)
 		}

@@ -62,10 +62,10 @@
 //
 // # The limit
 //
-// Everybody states the limit in [New] and must state the same. Whoever finds
-// others in line with another limit fails with a [LimitError]. Until its entry is
-// deleted it is in line itself, and nobody who is behind it there comes in beyond the
-// lowest limit of those ahead: no mistake lets in too many beside one who holds.
+// Everybody states the limit in [New] and must state the same. A client whose limit is
+// not that of the first in line fails with a [LimitError]. Its entry is in line until it is
+// deleted. Nobody comes in beyond the lowest limit of the entries ahead: no mistake lets
+// in too many beside one who holds.
 //
 // [Semaphore.SetLimit] changes it at run time, for all who use the semaphore and
 // whatever they stated. The change is in the line, as a notice that the client

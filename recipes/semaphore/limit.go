@@ -12,23 +12,22 @@ import (
 // MaxLimit is the highest limit.
 const MaxLimit = math.MaxInt32
 
-// ErrLimit is what two who disagree about a semaphore's limit get. The error is a
-// *LimitError.
+// ErrLimit is what is returned to a client that was given another limit than the one in
+// force. The error is a *LimitError.
 var ErrLimit = errors.New("limits differ")
 
 // LimitError says that the semaphore was given another limit in New than the
 // one that is in force among those in line. It Is ErrLimit.
 //
-// The first in line decides, and nobody can tell from outside whether that is a
-// holder, or one that was refused itself and whose entry is being deleted in this
-// moment. So nobody comes in beyond the lowest limit of those ahead. While two programs
-// disagree either may get this error, also the one that is right, until the entries of
-// the other have gone: the error says that two disagree, and not who is wrong.
+// The first in line decides. It may be a holder, or a client that was refused itself and
+// whose entry is about to be deleted. So while two programs disagree either may get this
+// error, also the one that is right, until the entries of the other have gone: the error
+// says that two disagree, and not who is wrong.
 type LimitError struct {
 	Name    string
 	Stated  int         // by this client
 	InForce int         // as stated by Owner
-	Owner   coord.Owner // who that is: the first in line, or one with a lower limit
+	Owner   coord.Owner // who that is: the first in line
 }
 
 // Error says which limits differ, and who stated the other one.
@@ -40,10 +39,10 @@ func (e *LimitError) Error() string {
 // Unwrap returns ErrLimit.
 func (e *LimitError) Unwrap() error { return ErrLimit }
 
-// checkLimit returns an error that Is coord.ErrInvalid for what is no limit.
-func checkLimit(n int) error {
+// inRange returns an error that Is coord.ErrInvalid for a number that is no limit.
+func inRange(what string, n int) error {
 	if n < 1 || n > MaxLimit {
-		return fmt.Errorf("%w limit %d: want 1 to %d", coord.ErrInvalid, n, MaxLimit)
+		return fmt.Errorf("%w %s: it is %d; want 1 to %d", coord.ErrInvalid, what, n, MaxLimit)
 	}
 	return nil
 }

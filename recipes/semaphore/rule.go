@@ -20,6 +20,7 @@ func (s *Semaphore) inLine(line []driver.Node, own int) queue.Verdict {
 		return queue.Verdict{Aside: true}
 	}
 	in := s.inForce(line)
+	s.seen.Store(in.most)
 	if why := in.disagrees(line, own); why != nil {
 		return queue.Verdict{Refused: why}
 	}
@@ -30,27 +31,21 @@ func (s *Semaphore) inLine(line []driver.Node, own int) queue.Verdict {
 			continue
 		}
 		ahead += in.counts(n)
-		if ahead > in.most && blocked == own {
-			blocked = i
+		if ahead > in.most {
+			blocked = min(blocked, i)
 		}
 	}
 	me := in.counts(line[own])
-	v := queue.Verdict{}
-	switch {
-	case me > alone:
+	if ahead+me <= in.most {
+		return queue.Verdict{}
+	}
+	// As long as one ahead is blocked we are. The nearest that says so wakes
+	// us; if there is none, we are the first to be served, or cannot know.
+	v := queue.Verdict{Blocked: true, Granted: letIn(line, own, ahead)}
+	v.Blocker, _ = queue.NearestGate(line, blocked, own)
+	if me > alone {
 		v.Refused = fmt.Errorf("%w request: it is for %d permits; the limit is %d", coord.ErrInvalid, me, alone)
-	case ahead+me <= in.most:
-		return v
-	case in.most < alone:
-		v.Refused = in.contradicted(line, own)
 	}
-	if v.Refused == nil {
-		// As long as one ahead is blocked we are. The nearest that says so wakes
-		// us; if there is none, we are the first to be served, or cannot know.
-		v.Blocked = true
-		v.Blocker, _ = queue.NearestGate(line, blocked, own)
-	}
-	v.Granted = letIn(line, own, ahead)
 	return v
 }
 
@@ -67,6 +62,9 @@ type agreement struct {
 	by     driver.Node // the first in line, if the limit is the one that it was given
 }
 
+// changed reports whether the limit was changed for all, so that nobody's own matters.
+func (a *agreement) changed() bool { return a.version > 0 }
+
 // inForce finds the limit in force: the last change in the line, or without any
 // what the first in line was given, or without anybody what this client was. It
 // depends on nothing else, and on nothing that was seen before, so all who see the
@@ -75,20 +73,15 @@ type agreement struct {
 func (s *Semaphore) inForce(line []driver.Node) agreement {
 	in := agreement{change: change{most: s.stated}, name: s.name}
 	for _, n := range line {
-		if c, ok := changeOf(n); ok {
-			if c.version > in.version {
-				in.change = c
+		switch c := changeOf(n); {
+		case c.version > in.version:
+			in.change = c
+		case !in.changed() && in.by.Key == "":
+			if t, ok := termsOf(n); ok {
+				in.most, in.by = t.stated, n
 			}
-			continue
-		}
-		if in.version > 0 || in.by.Key != "" {
-			continue
-		}
-		if t, ok := termsOf(n); ok {
-			in.most, in.by = t.stated, n
 		}
 	}
-	s.seen.Store(in.most)
 	return in
 }
 
@@ -98,46 +91,16 @@ func (s *Semaphore) inForce(line []driver.Node) agreement {
 // leave, and until then the lower of the two limits counts, for letting in.
 func (a *agreement) disagrees(line []driver.Node, own int) error {
 	t, ok := termsOf(line[own])
-	if !ok || a.version > 0 || t.stated == a.most || waits(line, own) {
+	if !ok || a.changed() || t.stated == a.most || waits(line, own) {
 		return nil
 	}
-	return a.differs(t, a.most, a.by)
-}
-
-// contradicted refuses an entry that agrees with the first in line and does not fit
-// into the lower limit of one between them. Either that one was refused and is about
-// to leave, or it holds and the first in line was refused. As long as all fit into
-// the lower limit it does not matter which; now it does, and nobody can tell. But who
-// is over its own limit and does not wait is not in: until it has left, who comes
-// waits.
-func (a *agreement) contradicted(line []driver.Node, own int) error {
-	t, ok := termsOf(line[own])
-	if !ok || waits(line, own) {
-		return nil
-	}
-	upTo := int64(0)
-	for i, n := range line[:own] {
-		other, ok := termsOf(n)
-		if !ok {
-			continue
-		}
-		upTo += int64(other.permits)
-		if other.stated < t.stated && (upTo <= other.stated || waits(line, i)) {
-			return a.differs(t, other.stated, n)
-		}
-	}
-	return nil
-}
-
-// differs says that an entry's terms are under another limit than somebody's.
-func (a *agreement) differs(t terms, most int64, by driver.Node) error {
-	return &LimitError{Name: a.name, Stated: int(t.stated), InForce: int(most), Owner: queue.Contender(by).Owner}
+	return &LimitError{Name: a.name, Stated: int(t.stated), InForce: int(a.most), Owner: queue.Contender(a.by).Owner}
 }
 
 // alone returns how much an entry may be for once those ahead have left. It is asked
 // before they are counted.
 func (a *agreement) alone(n driver.Node) int64 {
-	if t, ok := termsOf(n); ok && a.version == 0 {
+	if t, ok := termsOf(n); ok && !a.changed() {
 		return t.stated
 	}
 	return a.most
@@ -152,7 +115,7 @@ func (a *agreement) counts(n driver.Node) int64 {
 	if !ok {
 		return a.most
 	}
-	if a.version == 0 {
+	if !a.changed() {
 		a.most = min(a.most, t.stated)
 	}
 	return int64(t.permits)
@@ -162,6 +125,9 @@ func (a *agreement) counts(n driver.Node) int64 {
 // holds all the same, because the limit was higher when it came in: it would be
 // within the one that it came in under, and does not say that it waits.
 func letIn(line []driver.Node, own int, ahead int64) bool {
-	t, ok := termsOf(line[own])
-	return ok && ahead+int64(t.permits) <= cameUnder(line[own], t) && !waits(line, own)
+	t, _ := termsOf(line[own])
+	if written, ok := writtenTerms(line[own]); ok {
+		t.under = written.under // as what is in a name does not change
+	}
+	return ahead+int64(t.permits) <= t.under && !waits(line, own)
 }

@@ -1,6 +1,7 @@
 package semaphore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
@@ -34,7 +35,7 @@ func New(client *coord.Client, name string, permits int, opts ...coord.RecipeOpt
 	for _, opt := range opts {
 		opt(&o)
 	}
-	s := &Semaphore{client: client, session: o.Session, name: name, stated: int64(permits), err: checkLimit(permits)}
+	s := &Semaphore{client: client, session: o.Session, name: name, stated: int64(permits), err: inRange("limit", permits)}
 	s.seen.Store(s.stated)
 	s.queue = queue.New(client, "semaphore", name, s.inLine, opts...).ByNames(namesSuffice)
 	return s
@@ -68,11 +69,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Held, error) {
 
 func (s *Semaphore) acquire(ctx context.Context, n int,
 	join func(context.Context, queue.Request) (*queue.Entry, error)) (*Held, error) {
-	err := s.err
-	if err == nil && (n < 1 || n > MaxLimit) {
-		err = fmt.Errorf("%w request for %d permits: want 1 to %d", coord.ErrInvalid, n, MaxLimit)
-	}
-	if err != nil {
+	if err := cmp.Or(s.err, inRange("number of permits", n)); err != nil {
 		return nil, s.fail("acquire", err)
 	}
 	came := terms{n, s.stated, s.seen.Load()}
@@ -80,14 +77,19 @@ func (s *Semaphore) acquire(ctx context.Context, n int,
 	if err != nil {
 		return nil, err
 	}
+	if now := s.seen.Load(); now > came.under {
+		s.correct(e, terms{n, s.stated, now})
+	}
+	return hold(ctx, e, n)
+}
+
+// hold makes a holder of an entry that was granted.
+func hold(ctx context.Context, e *queue.Entry, permits int) (*Held, error) {
 	h, err := e.Hold(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if now := s.seen.Load(); now > came.under {
-		s.correct(e, terms{n, s.stated, now})
-	}
-	return &Held{h, e, n}, nil
+	return &Held{h, e, permits}, nil
 }
 
 // correct writes into an entry that it came in under a higher limit than its

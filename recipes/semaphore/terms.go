@@ -1,7 +1,6 @@
 package semaphore
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,9 +43,6 @@ func (t terms) named() string {
 // which nobody can overwrite, or if they are not there by its value. It reports
 // false for what is none, and for a value that somebody has overwritten.
 func termsOf(n driver.Node) (t terms, ok bool) {
-	if !contends(n) {
-		return terms{}, false
-	}
 	if t, ok = namedTerms(n); ok {
 		return t, true
 	}
@@ -55,20 +51,32 @@ func termsOf(n driver.Node) (t terms, ok bool) {
 
 // namedTerms reads the terms that are in the name of a request.
 func namedTerms(n driver.Node) (t terms, ok bool) {
-	if queue.Kind(n) != request {
+	permits, stated, _ := strings.Cut(strings.TrimSuffix(queue.Terms(n), "x"), "x")
+	return readTerms(permits, stated, stated)
+}
+
+// writtenTerms reads the terms that are in the value of a request.
+func writtenTerms(n driver.Node) (t terms, ok bool) {
+	permits, limits, _ := strings.Cut(string(queue.Value(n)), "/")
+	stated, under, _ := strings.Cut(limits, "@")
+	return readTerms(permits, stated, under)
+}
+
+func readTerms(permits, stated, under string) (t terms, ok bool) {
+	t = terms{int(readLimit(permits)), readLimit(stated), readLimit(under)}
+	if min(int64(t.permits), t.stated, t.under) < 1 {
 		return terms{}, false
 	}
-	permits, rest, _ := strings.Cut(queue.Terms(n), "x")
-	stated, end, found := strings.Cut(rest, "x")
-	if !found || end != "" {
-		return terms{}, false
-	}
-	most, ok := readLimit(permits)
-	if t.stated, found = readLimit(stated); !ok || !found {
-		return terms{}, false
-	}
-	t.permits = int(most)
 	return t, true
+}
+
+// readLimit reads a number, and returns 0 for what is none up to MaxLimit.
+func readLimit(s string) int64 {
+	l, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return l
 }
 
 // namesSuffice reports whether the rule needs nothing but the names of a line: they
@@ -89,33 +97,6 @@ func namesSuffice(line []driver.Node) bool {
 	return true
 }
 
-// cameUnder is the limit that a request came in under, as far as it says, for those
-// who look at all of the line.
-func cameUnder(n driver.Node, t terms) int64 {
-	if written, ok := writtenTerms(n); ok {
-		return written.under
-	}
-	return t.stated
-}
-
-// writtenTerms reads the terms that are in the value of a request.
-func writtenTerms(n driver.Node) (t terms, ok bool) {
-	permits, rest, found := bytes.Cut(queue.Value(n), []byte("/"))
-	stated, under, found2 := bytes.Cut(rest, []byte("@"))
-	if !found || !found2 {
-		return terms{}, false
-	}
-	var err error
-	if t.permits, err = strconv.Atoi(string(permits)); err != nil || t.permits < 0 || t.permits > MaxLimit {
-		return terms{}, false
-	}
-	if t.stated, ok = readLimit(string(stated)); !ok {
-		return terms{}, false
-	}
-	t.under, ok = readLimit(string(under))
-	return t, ok
-}
-
 // change is a limit that somebody has set, and when: its version is the token of
 // the notice that told of it first. Tokens rise, so of two changes the later one
 // has the higher version. Version 0 is no change.
@@ -129,30 +110,20 @@ type change struct {
 // made, and "6@4711", with its version, as soon as that is known and it stands.
 func (c change) String() string { return fmt.Sprintf("%d@%d", c.most, c.version) }
 
-// changeOf reads a notice. It reports false for what is none.
-func changeOf(n driver.Node) (c change, ok bool) {
+// changeOf reads a notice. What is none, or cannot be read, is no change.
+func changeOf(n driver.Node) (c change) {
 	if queue.Kind(n) != notice {
-		return change{}, false
+		return change{}
 	}
-	most, version, found := bytes.Cut(queue.Value(n), []byte("@"))
-	if c.most, ok = readLimit(string(most)); !ok || !found {
-		return change{}, false
+	most, version, _ := strings.Cut(string(queue.Value(n)), "@")
+	if c.most = readLimit(most); c.most < 1 {
+		return change{}
 	}
-	v, err := strconv.ParseUint(string(version), 10, 64)
-	if err != nil {
-		return change{}, false
-	}
-	if c.stands = 0 < v && v <= n.Token; c.stands {
-		c.version = v
-	} else {
+	c.version, _ = strconv.ParseUint(version, 10, 64)
+	if c.stands = 0 < c.version && c.version <= n.Token; !c.stands {
 		c.version = n.Token
 	}
-	return c, true
-}
-
-func readLimit(s string) (int64, bool) {
-	l, err := strconv.ParseInt(s, 10, 64)
-	return l, err == nil && 0 < l && l <= MaxLimit
+	return c
 }
 
 // contends reports whether n is somebody who wants permits.

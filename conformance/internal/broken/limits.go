@@ -87,6 +87,12 @@ func brokenLimits() []Recipe[Semaphore] {
 				}
 				return sound.SetLimit(ctx, limit)
 			}),
+		counting("limit-outlives-session", "P29", "A change of the limit that is made with a session is kept with another one of the client.",
+			func(s subject.Counting) subject.Counting {
+				shared := s
+				s.On = func(*coord.Session) subject.Counting { return shared }
+				return s
+			}),
 		{"limit-trouble-is-final", "P11", "SetLimit takes a request that was lost for the answer.",
 			func(c *coord.Client, name string, limit int) subject.Counting {
 				s := subject.Semaphore(c, name, limit)

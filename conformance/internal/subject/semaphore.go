@@ -12,17 +12,20 @@ type Counting struct {
 	Want     func(permits int) Want
 	SetLimit func(ctx context.Context, limit int) error
 	Limit    func(ctx context.Context) (limit, used int, err error)
+	On       func(own *coord.Session) Counting // as Want.On
 }
 
 // Semaphore is the semaphore.
 func Semaphore(c *coord.Client, name string, limit int) Counting {
 	s := SemaphoreOf(semaphore.New(c, name, limit))
+	on := func(own *coord.Session) Counting {
+		return SemaphoreOf(semaphore.New(c, name, limit, coord.WithSession(own)))
+	}
 	want := s.Want
+	s.On = on
 	s.Want = func(permits int) Want {
 		w := want(permits)
-		w.On = func(own *coord.Session) Want {
-			return SemaphoreOf(semaphore.New(c, name, limit, coord.WithSession(own))).Want(permits)
-		}
+		w.On = func(own *coord.Session) Want { return on(own).Want(permits) }
 		return w
 	}
 	return s
