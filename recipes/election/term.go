@@ -115,7 +115,7 @@ func stopped(ctx context.Context, err error) error { return with(driver.ContextE
 // with adds err to why, unless why says it all. A function that returns its ctx's
 // error adds nothing.
 func with(why, err error) error {
-	if err == context.Canceled || errors.Is(why, err) {
+	if err == nil || err == context.Canceled || errors.Is(why, err) {
 		return why
 	}
 	return errors.Join(why, err)
