@@ -98,18 +98,6 @@ func contestDo(d duel) {
 		d.Fatalf("Do turned a panic with %q into %v", oops, thrown)
 	}
 	d.empty()
-	work, cancel := context.WithCancel(d.ctx)
-	defer cancel()
-	err := w.Do(work, func(ctx context.Context, _ uint64) error {
-		cancel()
-		if !d.within(100*time.Millisecond, ctx.Done()) {
-			d.Fatalf("the ctx of Do's function does not end with Do's")
-		}
-		return oops
-	})
-	if !errors.Is(err, oops) || errors.Is(err, coord.ErrNotHeld) {
-		d.Fatalf("Do whose ctx has ended returned %s; want its function's error", errorOf(err))
-	}
 	d.doGivenUp()
 }
 

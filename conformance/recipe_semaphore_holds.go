@@ -119,7 +119,7 @@ func semRaiseShows(t sem) {
 		t.Eventually(t.patience(), func() error {
 			c, err := t.want(a, n, n).Contenders(t.ctx)
 			if err != nil || len(c.Holders) != 4 || len(c.Waiters) != 1 || c.Holders[1].Permits != n {
-				return fmt.Errorf("Contenders: %+v, %s; want four holders and one waiter, each of %d", c, errorOf(err), n)
+				return fmt.Errorf("there are contenders %+v, %s; want four holders and one waiter, each of %d", c, errorOf(err), n)
 			}
 			return nil
 		})
