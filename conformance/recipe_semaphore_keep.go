@@ -176,6 +176,9 @@ func semChangeOnSession(t sem) {
 		return own
 	}
 	old := of()
+	if old.Key == "" {
+		t.Fatalf("a change that was made with a session of its own is not bound to it")
+	}
 	t.removeNode(old)
 	t.Eventually(t.patience(), func() error {
 		if n := of(); n.Key == "" || n.Same(old) {
