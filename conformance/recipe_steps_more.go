@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -81,17 +82,18 @@ func limitsThrough(mishaps ...mishap) func(sem) {
 			mine := t.open(s.client, name, 9)
 			t.set(mine, 2)
 			s.armed.Store(true)
-			err := mine.SetLimit(s.ctx, 4)
+			failed := mine.SetLimit(s.ctx, 4)
 			limit, _, asked := mine.Limit(s.ctx)
-			t.bears(s, "SetLimit", err)
+			t.bears(s, "SetLimit", failed)
 			t.bears(s, "Limit", asked)
-			if err == nil && asked == nil && limit != 4 {
+			if failed == nil && asked == nil && limit != 4 {
 				t.Fatalf("Limit is %d after the limit was set to 4", limit)
 			}
 			t.Eventually(t.patience()+t.h.Expiry, func() error {
 				now, _, err := third.Limit(t.ctx)
-				if err != nil || now != 4 && (now != 2 || limit == 4) {
-					return errors.New("the limit is neither what was set nor, after an error, what it was before")
+				if err != nil || now != 4 && (now != 2 || failed == nil) {
+					return fmt.Errorf("the limit is %d, %s; it was 2 until SetLimit(4) returned %s, and Limit %d, when %s (number %d)",
+						now, errorOf(err), errorOf(failed), limit, s.mishap.name, s.number)
 				}
 				return nil
 			})
