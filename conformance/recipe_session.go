@@ -204,10 +204,12 @@ func runsOnSession(t poll) {
 func contestOwnSessionLong(d duel) {
 	o := &outage{t: d.Trial, waits: make(map[*request]context.CancelFunc)}
 	var begins atomic.Bool // once an entry is made
+	away := make(chan struct{})
 	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
 		err := o.call(ctx, c, next)
 		if err == nil && (c.op == "Create" || c.op == "CreateList") && begins.CompareAndSwap(true, false) {
 			o.begin()
+			close(away)
 		}
 		return err
 	})
@@ -218,6 +220,9 @@ func contestOwnSessionLong(d duel) {
 	held := d.take(d.one(d.Client()))
 	begins.Store(true)
 	waiter := d.join(d.ctx, "a waiter whose store is out of reach", d.on(d.other(c), s), 2)
+	if !d.within(d.patience(), away) { // the line shows the entry before its maker knows
+		d.Fatalf("no entry was made")
+	}
 	late := d.bid(d.ctx, "an acquire where the store is out of reach", d.on(d.one(c), s))
 	d.sleep(2 * d.h.TTL)
 	told := ended(late.over)
