@@ -140,7 +140,6 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 				{Name: "after a loss", Needs: NeedExpire, Check: open.check(rwDowngradeLost)},
 				{Name: "its entry removed meanwhile", Needs: NeedRemoveNode, Check: open.check(rwDowngradeRemoved)},
 				{Name: "entered meanwhile", Check: open.check(rwDowngradeEntered)},
-				{Name: "its old entry not yet deleted", Check: open.check(rwDowngradeShown)},
 				{Name: "cut off afterwards", Needs: NeedLink, Check: open.check(rwDowngradedCutOff)},
 				{Name: "trouble, at every step", Check: open.check(rwDowngradesThrough(trouble()...))},
 				{Name: "the session ends, at every step", Needs: NeedExpire, Check: open.check(rwDowngradesThrough(sessionEnds()...))},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -83,35 +82,5 @@ func rwDowngradeEntered(t rw) {
 	t.release(inner)
 	down = t.downgrade(c, w)
 	t.release(t.wins(next), down)
-	t.empty()
-}
-
-// rwDowngradeShown: while the writer's entry is being deleted there is one holder.
-func rwDowngradeShown(t rw) {
-	let, deletes := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-		if c.op == "Delete" {
-			once.Do(func() { close(deletes) })
-			select { // whichever comes first
-			case <-let:
-			case <-ctx.Done():
-			}
-		}
-		return next(ctx)
-	})
-	w := t.take(t.write(c))
-	over := t.Go(func() { t.release(t.downgrade(c, w)) })
-	t.Trial.join("Downgrade, which deletes the writer's entry", deletes)
-	t.entries(2)
-	l, err := t.read(t.Client()).Contenders(t.ctx)
-	if err != nil || len(l.Holders) != 1 || len(l.Waiters) != 0 {
-		t.Fatalf("Contenders: %+v, %s; want one holder while a writer becomes a reader", l, errorOf(err))
-	}
-	if h := l.Holders[0]; h.Token != w.Token() || h.Mode != coord.Reading {
-		t.Fatalf("who becomes a reader is listed as %+v; want token %d, reading", h, w.Token())
-	}
-	close(let)
-	t.Trial.join("Downgrade", over)
 	t.empty()
 }
