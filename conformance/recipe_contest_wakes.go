@@ -34,6 +34,7 @@ type news struct {
 	waits   atomic.Bool  // it has begun to wait
 	all     atomic.Int64 // calls that have succeeded, and states that a watch has shown
 	deleted atomic.Int64 // waits that have told of a deletion
+	looks   atomic.Int64 // lists of the line
 }
 
 // hearing opens a client whose news are counted.
@@ -51,6 +52,9 @@ func (n *news) count(ctx context.Context, c *request, next func(context.Context)
 	}
 	if err == nil && wait {
 		n.deleted.Add(1)
+	}
+	if c.op == "List" || c.op == "ListNames" {
+		n.looks.Add(1)
 	}
 	return err
 }
@@ -115,12 +119,12 @@ func contestWakes(d duel) {
 }
 
 // contestWakesOfOne counts what the store tells of deletions where all are of one process,
-// which knows of them.
+// which knows of them. If one has the lock at a time, it knows who is next, too.
 func contestWakesOfOne(d duel) {
 	const crowd = 8
 	most := int64(0)
 	if !d.exact {
-		most = crowd + 1 // who watches its own node may be told of its own release
+		most = crowd + 1 // a watch of one's own node may tell of one's own release
 	}
 	var n news
 	c := d.hearing(&n)
@@ -131,10 +135,14 @@ func contestWakesOfOne(d duel) {
 	}
 	d.stay([]subject.Hold{held}, line...)
 	n.deleted.Store(0)
+	n.looks.Store(0)
 	for _, next := range line {
 		d.release(held)
 		held = d.wins(next)
 		d.pause()
+	}
+	if looks := n.looks.Load(); looks > most/2 && (d.arena.kind == "mutex" || d.arena.kind == "election") {
+		d.Fatalf("a process has listed the line %d times, although it knows who is next; want at most %d", looks, most/2)
 	}
 	d.release(held)
 	d.empty()

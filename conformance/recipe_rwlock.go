@@ -34,12 +34,6 @@ func (open rwlockOf) contests() contests {
 	}
 }
 
-// writers are two in each other's way who want the same.
-func (open rwlockOf) writers() contest {
-	write := func(c *coord.Client, name string) subject.Want { return open(c, name).Write }
-	return contest{"two writers", "rwlock", write, write}
-}
-
 // rwlockRules are the promises of the read-write lock to those who use it.
 func rwlockRules(open rwlockOf) []Rule {
 	return slices.Concat(rwlockOrderRules(open), rwlockHoldRules(open), rwlockFaultRules(open),
@@ -88,7 +82,7 @@ func rwlockOrderRules(open rwlockOf) []Rule {
 		{
 			ID:   "R5",
 			Text: "The readers behind one writer are woken together, by it, and nobody else is.",
-			Cases: append(append(open.contests().waking(), append(open.contests(), open.writers()).cases("of one process", 0, contestHandoff)...),
+			Cases: append(open.contests().waking(),
 				Case{Name: "it unlocks", Check: open.check(rwWakes)},
 				Case{Name: "it gives up", Check: open.check(rwWriterGivesUp)}),
 		},

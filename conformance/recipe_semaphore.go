@@ -37,8 +37,10 @@ func (open semaphoreOf) contests() contests {
 func semaphoreRules(open semaphoreOf) []Rule {
 	session := open.contests().sessionRule("P29")
 	session.Cases = append(session.Cases, Case{Name: "a changed limit", Needs: NeedRemoveNode, Check: open.check(semChangeOnSession)})
+	costs := open.contests().costRule("P30")
+	costs.Cases = append(costs.Cases, Case{Name: "under a raised limit", Check: open.check(semRaiseCosts)})
 	return slices.Concat(semaphoreOrderRules(open), semaphoreLimitRules(open), semaphoreFaultRules(open), semaphoreChangeRules(open),
-		[]Rule{session, open.contests().costRule("P30")})
+		[]Rule{session, costs})
 }
 
 // semaphoreOrderRules are about who comes in when.
@@ -95,12 +97,11 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 		},
 		{
 			ID:   "P6",
-			Text: "A release wakes those who can now enter and the one behind them, and nobody else; nobody asks the store for more than it needs.",
+			Text: "A release wakes those who can now enter and the one behind them, and nobody else.",
 			Cases: append(open.contests().waking(),
 				Case{Name: "twelve in line", Check: open.check(semWakes)},
 				Case{Name: "two that say late that they wait", Check: open.check(func(t sem) { semGatesLate(t, false) })},
-				Case{Name: "two of one process that say so late", Check: open.check(func(t sem) { semGatesLate(t, true) })},
-				Case{Name: "requests", Check: open.check(semRequests)}),
+				Case{Name: "two of one process that say so late", Check: open.check(func(t sem) { semGatesLate(t, true) })}),
 		},
 		{
 			ID:   "P7",

@@ -8,7 +8,6 @@ import (
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 )
 
 func semReturnExpired(t sem) {
@@ -131,40 +130,16 @@ func semRaiseShows(t sem) {
 	}
 }
 
-// semRequests counts what a client asks the store for.
-func semRequests(t sem) {
-	var updates, lists atomic.Int64
+// semRaiseCosts: a client that comes in under a limit that it did not know writes so, and the
+// next time it does not.
+func semRaiseCosts(t sem) {
+	var updates atomic.Int64
 	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-		switch {
-		case c.op == "Update":
+		if c.op == "Update" {
 			updates.Add(1)
-		case c.op == "List" && offers[driver.NameLister](c.session):
-			lists.Add(1)
 		}
 		return next(ctx)
 	})
-	w := t.want(c, 1, 3)
-	for range 2 {
-		h := t.take(w)
-		t.pause()
-		t.release(h)
-	}
-	held := t.take(t.want(t.Client(), 3, 3))
-	first := t.join(t.ctx, "the first who waits", t.want(t.Client(), 2, 3), 2)
-	t.gates(1)
-	second := t.join(t.ctx, "the second who waits", w, 3)
-	t.gates(2)
-	t.release(held)
-	h := t.wins(first)
-	t.release(t.wins(second), h)
-	if n := lists.Load(); n > 0 {
-		t.Fatalf("the data of the line are read %d times; the names of its entries say it all", n)
-	}
-	if n := updates.Load(); n > 0 {
-		t.Fatalf("a client that acquires writes its entry %d times more", n)
-	}
-
-	// A client that comes in under a limit that it did not know says so, and the next time it does not.
 	t.set(t.open(t.Client(), name, 3), 5)
 	s := t.open(c, name, 3)
 	for range 3 {
