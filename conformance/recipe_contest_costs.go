@@ -50,7 +50,7 @@ func contestCosts(d duel) {
 	n.names = offers[driver.NameLister](h.Session().Driver())
 	d.release(h)
 
-	// Who waits says so, by a gate or as a candidate, until it need not wait any more.
+	// A waiter writes that it waits: a gate that it deletes again, or a value that it replaces.
 	says := map[string]int64{"semaphore": n.create + 1, "election": 1}[d.arena.kind]
 	d.takesAtMost(&n, "to acquire and release what is free", n.create+1, func() { d.release(d.take(w)) })
 	d.waitsBehind(third, w)

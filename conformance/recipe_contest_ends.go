@@ -104,16 +104,7 @@ func contestDo(d duel) {
 // doGivenUp ends Do's ctx while its function runs, and lets no deletion return before: Do
 // returns all the same, and what it could not confirm is no error.
 func (d duel) doGivenUp() {
-	let := make(chan struct{})
-	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-		if c.op == "Delete" {
-			select { // whichever comes first
-			case <-ctx.Done():
-			case <-let:
-			}
-		}
-		return next(ctx)
-	})
+	c, free := d.delaying(isDelete, false)
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
 	var err error
@@ -133,7 +124,7 @@ func (d duel) doGivenUp() {
 	if err != nil {
 		d.Fatalf("Do returned %q although its function has returned nil", err)
 	}
-	close(let)
+	free()
 	d.empty()
 }
 

@@ -2,6 +2,9 @@ package conformance
 
 import (
 	"context"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -141,6 +144,48 @@ func contestReconnect(d duel) {
 	d.waits(third)
 	d.release(h)
 	d.release(d.wins(third))
+	d.empty()
+}
+
+// contestAwayTwice has the store out of reach until a client can join, and again as soon as it
+// has: in all for longer than a client tries to join, and each time for less than its session
+// lives. It keeps the place.
+func contestAwayTwice(d duel) {
+	held := d.take(d.one(d.Client()))
+	away, joined := make(chan struct{}), false
+	var mu sync.Mutex
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		mu.Lock()
+		now, first := away, !joined && strings.HasPrefix(c.op, "Create")
+		mu.Unlock()
+		if !ended(now) && (c.session != nil || c.op == "Conn.List") {
+			return &driver.Error{Op: c.op, Kind: driver.ErrUnavailable, Err: errOnPurpose}
+		}
+		err := next(ctx)
+		if first && err == nil {
+			mu.Lock()
+			again := make(chan struct{})
+			away, joined = again, true
+			mu.Unlock()
+			time.AfterFunc(d.h.TTL*6/10, func() { close(again) })
+		}
+		return err
+	})
+	if _, err := c.Session(d.ctx); err != nil {
+		d.Fatalf("opening a session: %v", err)
+	}
+	first := away
+	time.AfterFunc(d.h.TTL*6/10, func() { close(first) })
+	waiter := d.join(d.ctx, "who could not reach the store before and after it joined", d.other(c), 2)
+	entry := d.entries(2)[1]
+	d.sleep(d.h.TTL * 7 / 10)
+	d.waits(waiter)
+	d.release(held)
+	h := d.wins(waiter)
+	if h.Token() != entry.Token {
+		d.Fatalf("%s, with token %d, got token %d", waiter.what, entry.Token, h.Token())
+	}
+	d.release(h)
 	d.empty()
 }
 

@@ -31,16 +31,21 @@ func contestReleaseAgain(d duel) {
 	d.empty()
 }
 
-func contestReleaseLate(d duel) {
-	c, l := d.ClientOverLink()
-	held := d.take(d.one(c))
-	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
+// releaseGivenUp freezes the link of a hold, and gives up its release.
+func (d duel) releaseGivenUp(held subject.Hold, l Link) {
 	l.Freeze(netfault.Both)
 	ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/8)
 	defer cancel()
 	if err := held.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		d.Fatalf("releasing over a frozen link returned %s; want its ctx's error", errorOf(err))
 	}
+}
+
+func contestReleaseLate(d duel) {
+	c, l := d.ClientOverLink()
+	held := d.take(d.one(c))
+	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
+	d.releaseGivenUp(held, l)
 	d.heal(l)
 	d.release(held)
 	second := d.wins(next)
@@ -73,12 +78,7 @@ func contestReleaseLost(d duel) {
 	c, l := d.ClientOverLink()
 	held := d.take(d.one(c))
 	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
-	l.Freeze(netfault.Both)
-	ctx, cancel := context.WithTimeout(d.ctx, d.h.TTL/8)
-	defer cancel()
-	if err := held.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		d.Fatalf("releasing over a frozen link returned %s; want its ctx's error", errorOf(err))
-	}
+	d.releaseGivenUp(held, l)
 	var err error
 	again := d.Go(func() { err = held.Release(d.ctx) })
 	if !d.within(d.h.Expiry+d.patience(), again) {

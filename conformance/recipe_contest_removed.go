@@ -158,6 +158,19 @@ func contestRemovedWithin(d duel) {
 		d.release(second)
 		d.empty()
 	}
+
+	// What was released before the removal was not lost, and what was entered in it was.
+	outer := d.take(d.one(a))
+	inner := d.wins(d.bid(outer.Context(), "an acquire within a hold", d.one(a)))
+	d.release(outer)
+	d.removeNode(d.entries(1)[0])
+	d.ends(inner, "the inner hold of an entry that was removed", coord.ErrRemoved)
+	if err := inner.Release(d.ctx); !errors.Is(err, coord.ErrNotHeld) {
+		d.Fatalf("releasing the inner hold of an entry that was removed returned %s; want ErrNotHeld", errorOf(err))
+	}
+	d.release(outer)
+	d.reentersNoMore(d.one(a), inner)
+	d.empty()
 }
 
 // reentersNoMore wants an acquire under the context of a hold that was lost to fail, at once

@@ -1,17 +1,12 @@
 package conformance
 
 import (
-	"context"
 	"errors"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // acquiresAtEveryStep makes a case of acquires to which mishaps happen, where nobody is in the
@@ -74,7 +69,7 @@ func (d duel) endsThrough(s *step, third *coord.Client, b *bid) {
 	}
 }
 
-// rival is who is in the way of a try.
+// rival is another client that is in the way of a try.
 type rival int
 
 const (
@@ -186,52 +181,10 @@ func (cs contests) revokesAtEveryStep(what string, needs Need, mishaps ...mishap
 	})
 }
 
-// contestAwayTwice has the store out of reach until a client can join, and again as soon as it
-// has: in all for longer than a client tries to join, and each time for less than its session
-// lives. It keeps the place.
-func contestAwayTwice(d duel) {
-	held := d.take(d.one(d.Client()))
-	away, joined := make(chan struct{}), false
-	var mu sync.Mutex
-	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-		mu.Lock()
-		now, first := away, !joined && strings.HasPrefix(c.op, "Create")
-		mu.Unlock()
-		if !ended(now) && (c.session != nil || c.op == "Conn.List") {
-			return &driver.Error{Op: c.op, Kind: driver.ErrUnavailable, Err: errOnPurpose}
-		}
-		err := next(ctx)
-		if first && err == nil {
-			mu.Lock()
-			again := make(chan struct{})
-			away, joined = again, true
-			mu.Unlock()
-			time.AfterFunc(d.h.TTL*6/10, func() { close(again) })
-		}
-		return err
-	})
-	if _, err := c.Session(d.ctx); err != nil {
-		d.Fatalf("opening a session: %v", err)
-	}
-	first := away
-	time.AfterFunc(d.h.TTL*6/10, func() { close(first) })
-	waiter := d.join(d.ctx, "who could not reach the store before and after it joined", d.other(c), 2)
-	entry := d.entries(2)[1]
-	d.sleep(d.h.TTL * 7 / 10)
-	d.waits(waiter)
-	d.release(held)
-	h := d.wins(waiter)
-	if h.Token() != entry.Token {
-		d.Fatalf("%s, with token %d, got token %d", waiter.what, entry.Token, h.Token())
-	}
-	d.release(h)
-	d.empty()
-}
-
 // listed wants a hold to be listed as one as soon as somebody has it.
 func (d duel) listed(c *coord.Client, h subject.Hold) {
 	all, err := d.one(c).Contenders(d.ctx)
 	if err != nil || !slices.ContainsFunc(all.Holders, func(one coord.Contender) bool { return one.Token == h.Token() }) {
-		d.Fatalf("of one who holds, with token %d, the listing says %+v, %s", h.Token(), all, errorOf(err))
+		d.Fatalf("the holder with token %d is not listed as one: %+v, %s", h.Token(), all, errorOf(err))
 	}
 }

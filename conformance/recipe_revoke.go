@@ -27,7 +27,7 @@ func (cs contests) revocation() (cases []Case) {
 		cases = append(cases, cs.cases(c.what, c.needs, c.check)...)
 	}
 	cases = append(cases, cs.revokesAtEveryStep("trouble", 0, trouble()...)...)
-	return append(cases, cs.revokesAtEveryStep("the session of who asks ends", NeedExpire, sessionEnds()...)...)
+	return append(cases, cs.revokesAtEveryStep("the asking session ends", NeedExpire, sessionEnds()...)...)
 }
 
 // asking is a Revoke under way.

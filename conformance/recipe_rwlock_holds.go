@@ -112,28 +112,16 @@ func rwUpgrade(t rw) {
 // rwContendersMeanwhile lists a lock while the writer's entry and the one that replaces it are
 // both in line.
 func rwContendersMeanwhile(t rw) {
-	pass, let := context.WithCancel(t.ctx)
-	defer let()
-	deleting := make(chan struct{}, 10)
-	c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-		if c.op == "Delete" {
-			deleting <- struct{}{}
-			<-pass.Done()
-		}
-		return next(ctx)
-	})
+	c, free := t.delaying(isDelete, false)
 	w := t.take(t.write(c))
 	t.join(t.ctx, "a writer", t.write(t.Client()), 2)
 	over := t.Go(func() { t.downgrade(c, w) })
-	select { // or there is no such moment
-	case <-deleting:
-	case <-over:
-	}
+	t.entries(3)
 	all, err := t.read(t.Client()).Contenders(t.ctx)
 	if err != nil || len(all.Holders) != 1 || len(all.Waiters) != 1 || all.Holders[0].Token != w.Token() || all.Holders[0].Mode != coord.Reading {
-		t.Fatalf("Contenders, while a writer is being downgraded: %+v, %s; want it as a reader, and one who waits", all, errorOf(err))
+		t.Fatalf("Contenders, while a writer is being downgraded: %+v, %s; want a reader with its token, and one waiter", all, errorOf(err))
 	}
-	let()
+	free()
 	t.Trial.join("Downgrade", over)
 }
 

@@ -1,42 +1,12 @@
 package conformance
 
 import (
-	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
-	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/recipes/semaphore"
 )
-
-// delaying opens a client of whose calls some are made, or answered if they are late, only
-// when the function returned is called.
-func (t *Trial) delaying(which func(*request) bool, late bool) (c *coord.Client, free func()) {
-	freed := make(chan struct{})
-	wait := func(ctx context.Context) {
-		select { // whichever is first
-		case <-freed:
-		case <-ctx.Done():
-		case <-t.ctx.Done():
-		}
-	}
-	c = t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-		held := which(c)
-		if held && !late {
-			wait(ctx)
-		}
-		err := next(ctx)
-		if held && late {
-			wait(ctx)
-		}
-		return err
-	})
-	return c, sync.OnceFunc(func() { close(freed) })
-}
-
-func isDelete(c *request) bool { return c.op == "Delete" }
 
 // semSlowToSay: the gate of a holder is still there, because its client cannot delete it. A
 // client that joins then does not wait for that.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
@@ -148,3 +149,30 @@ func (s tappedSession) Update(ctx context.Context, n driver.Node, data []byte) (
 func (s tappedSession) Delete(ctx context.Context, n driver.Node) error {
 	return s.tap(ctx, s.of("Delete", n), func(ctx context.Context) error { return s.Session.Delete(ctx, n) })
 }
+
+// delaying opens a client of whose calls some are made, or answered if they are late, only
+// when the function returned is called.
+func (t *Trial) delaying(which func(*request) bool, late bool) (c *coord.Client, free func()) {
+	freed := make(chan struct{})
+	wait := func(ctx context.Context) {
+		select { // whichever is first
+		case <-freed:
+		case <-ctx.Done():
+		case <-t.ctx.Done():
+		}
+	}
+	c = t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		held := which(c)
+		if held && !late {
+			wait(ctx)
+		}
+		err := next(ctx)
+		if held && late {
+			wait(ctx)
+		}
+		return err
+	})
+	return c, sync.OnceFunc(func() { close(freed) })
+}
+
+func isDelete(c *request) bool { return c.op == "Delete" }

@@ -124,9 +124,10 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	}
 	lost := before != nil && !errors.Is(before, coord.ErrReleased)
 	e.mu.Lock()
+	held := len(e.holds) > 0
 	e.holds = slices.DeleteFunc(e.holds, func(other *coord.Hold) bool { return other == h })
 	last := len(e.holds) == 0
-	e.released = last && !lost
+	e.released = e.released || held && last && !lost
 	e.mu.Unlock()
 	if lost { // and with it the node
 		return e.queue.fail("release", before)

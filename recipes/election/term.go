@@ -125,7 +125,7 @@ func with(why, err error) error {
 // together do not come back together.
 func rest(ctx context.Context, pause time.Duration) {
 	select {
-	case <-time.NewTimer(pause/2 + rand.N(pause)).C:
+	case <-time.After(pause/2 + rand.N(pause)):
 	case <-ctx.Done(): // the next campaign says so
 	}
 }

@@ -38,8 +38,7 @@ func inLine(line []driver.Node, own int) queue.Verdict {
 func behindWriters(line []driver.Node, own int) queue.Verdict {
 	v := queue.Verdict{Last: true, Exclusive: true}
 	for i := own - 1; i >= 0; i-- {
-		switch queue.Kind(line[i]) {
-		case reader, downgraded:
+		if kind := queue.Kind(line[i]); kind == reader || kind == downgraded {
 			continue
 		}
 		if v.Blocked {

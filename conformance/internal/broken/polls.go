@@ -27,7 +27,7 @@ func (p pollster) write(ctx context.Context, value []byte) error {
 	if err := p.Err(); err != nil {
 		return err
 	}
-	return p.entry.Write(ctx, poster("elected", value))
+	return p.writeBlindly(ctx, value)
 }
 
 // writeBlindly writes for as long as there is an entry.
@@ -120,7 +120,7 @@ func brokenPolls() []Recipe[Election] {
 		polled("elected-unsaid", "K1", "Who was elected after a wait is not shown as the leader.", polling{unsaid: true}, queue.OneByOne),
 		polled("short-counter", "K21", "The order is that of a counter that begins again. (kazoo #606, #730, #731.)", polling{}, shortCounter(5)),
 		polled("elected-by-order", "K3", "The first in line shows as the leader, though it may not know yet that it is its turn.", polling{waitsAs: "candidate"}, queue.OneByOne),
-		polled("proclaims-after-resigning", "K12", "Whose resignation is not confirmed yet can still proclaim.", polling{proclaim: pollster.writeBlindly}, queue.OneByOne),
+		polled("proclaims-after-resigning", "K12", "A leader can proclaim after it has resigned, until that is confirmed.", polling{proclaim: pollster.writeBlindly}, queue.OneByOne),
 		polled("proclaims-at-once", "K6", "What may not have been proclaimed is proclaimed again, whatever was proclaimed since.", polling{proclaim: pollster.writeAtOnce}, queue.OneByOne),
 	}
 }

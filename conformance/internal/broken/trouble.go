@@ -53,7 +53,7 @@ func troubleMistakes() []mistake {
 		},
 		{
 			name: "revoke-removed-is-answered", breaks: revocationPromise,
-			doc: "Who asks another to let go takes the removal of its request for the holder's answer.",
+			doc: "A request to let go that is removed counts as answered.",
 			spoil: revoking(func(_ *coord.Client, _ subject.Want, revoke revoke) revoke {
 				return func(ctx context.Context, token uint64, reason string) error {
 					err := revoke(ctx, token, reason)

@@ -7,12 +7,12 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-// wakeMistakes are about whom a release wakes.
+// wakeMistakes are about the clients that a release wakes.
 func wakeMistakes() []mistake {
 	return []mistake{
 		{
 			name: "waits-for-all-ahead", breaks: wakePromise,
-			doc: "Who waits is told of the end of everybody ahead.",
+			doc: "A waiter is told of every deletion ahead of it.",
 			spoil: acquiring(func(c *coord.Client, name string, acquire acquire) acquire {
 				return func(ctx context.Context) (subject.Hold, error) {
 					waiting, stop := context.WithCancel(ctx)

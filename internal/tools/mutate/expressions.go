@@ -100,7 +100,7 @@ func (r *rewriter) callExpr(c *ast.CallExpr) bool {
 		if _, plain := c.Args[0].(*ast.CallExpr); !plain {
 			r.call(c, "mutantOther", "left out", string(r.text[r.offset(c.Args[0].Pos()):r.offset(c.Args[0].End())]))
 		}
-	case pkg == "time" && (name == "Before" || name == "After") && len(c.Args) == 1:
+	case pkg == "time" && (name == "Before" || name == "After") && types.Identical(r.info.TypeOf(c), types.Typ[types.Bool]):
 		sel := c.Fun.(*ast.SelectorExpr)
 		r.wrap(sel.X, "mutant"+name+"("+r.mutant(c, "or equal")+", ", "")
 		r.replace(sel.X.End(), c.Lparen+1, ", ")
@@ -140,7 +140,7 @@ func (r *rewriter) callee(c *ast.CallExpr) (name, pkg string) {
 func (r *rewriter) capacity(c *ast.CallExpr) {
 	if _, channel := r.info.TypeOf(c).Underlying().(*types.Chan); channel && len(c.Args) == 2 {
 		if n := r.info.Types[c.Args[1]].Value; n != nil && n.ExactString() != "0" {
-			r.call(c.Args[1], "mutantSub", "- 1", "0")
+			r.call(c.Args[1], "mutantOther", "- 1", n.ExactString()+"-1")
 		}
 	}
 }
