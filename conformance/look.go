@@ -257,8 +257,12 @@ func (t *Trial) isPrompt(what string, call func() time.Duration) {
 
 // join waits for goroutines of Go, and fails the trial if one does not end.
 func (t *Trial) join(what string, done ...<-chan struct{}) {
-	for _, d := range done {
-		if !t.within(t.patience(), d) {
+	t.joinWithin(t.patience(), what, done...)
+}
+
+func (t *Trial) joinWithin(d time.Duration, what string, done ...<-chan struct{}) {
+	for _, over := range done {
+		if !t.within(d, over) {
 			t.Fatalf("%s does not return", what)
 		}
 	}

@@ -161,26 +161,21 @@ func runsOnSession(t poll) {
 	r.ends("a Run that leads, whose own session was ended", coord.ErrSessionLost, errOops)
 
 	ahead := t.elect(t.Client(), "a")
-	for _, stops := range []bool{false, true} { // Run's ctx ends together with the session
-		ctx, stop := context.WithCancel(t.ctx)
-		var s *coord.Session
-		c := t.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
-			if c.op == "WaitDelete" || c.op == "WaitAny" {
-				<-s.Done()
-				if stops {
-					stop()
-				}
-			}
-			return next(ctx)
-		})
+	for _, ends := range []bool{false, true} { // Run's ctx ends with the session
 		s, own = open(c)
+		ctx, cancel := context.WithCancel(t.ctx)
+		if ends {
+			ctx = endsWith{ctx, cancel, s}
+		}
 		r = own.runs(ctx, c, "v")
 		t.candidates(2)
 		t.expire(s.Driver())
-		if r.ends("a Run that waits, whose own session was ended", coord.ErrSessionLost); stops {
+		if ends {
 			r.ends("a Run that waits, whose ctx has ended with its own session", context.Canceled)
+		} else {
+			r.ends("a Run that waits, whose own session was ended", coord.ErrSessionLost)
 		}
-		stop()
+		cancel()
 	}
 	t.resign(ahead)
 
@@ -196,6 +191,20 @@ func runsOnSession(t poll) {
 		t.Fatalf("a Run whose function has closed its session returned %s; want ErrClosed", errorOf(r.err))
 	}
 	t.empty()
+}
+
+// endsWith is a ctx that has ended when it is asked after the loss of s, and not before.
+type endsWith struct {
+	context.Context
+	cancel context.CancelFunc
+	s      *coord.Session
+}
+
+func (c endsWith) Err() error {
+	if c.s.Err() != nil {
+		c.cancel()
+	}
+	return c.Context.Err()
 }
 
 // contestOwnSessionLong has the store out of reach for longer than the client's TTL, and not as

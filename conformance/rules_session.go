@@ -118,7 +118,7 @@ func doneFirstOfEach(t *Trial) {
 	t.Sees(n)
 	t.Sees(m)
 	l.Freeze(netfault.Both)
-	t.join("looking at the nodes of one of two sessions",
+	t.joinWithin(t.expiryOf(long)+t.patience(), "looking at the nodes of one of two sessions",
 		t.Go(func() { t.doneBeforeGone(short, n) }),
 		t.Go(func() { t.doneBeforeGone(long, m) }))
 }
