@@ -14,7 +14,7 @@ import (
 )
 
 // A driver can be read in an hour. These are the most lines of each, tests not counted.
-var driverLines = map[string]int{"mem": 1300, "etcd": 1600, "consul": 1600, "zk": 2095}
+var driverLines = map[string]int{"mem": 1300, "etcd": 1600, "consul": 1600, "zk": 2080}
 
 const (
 	driverFiles = 10   // the most files of a driver

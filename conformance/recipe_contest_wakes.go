@@ -122,7 +122,7 @@ func contestWakes(d duel) {
 // which knows of them. If one has the lock at a time, it knows who is next, too.
 func contestWakesOfOne(d duel) {
 	const crowd = 8
-	most := int64(0)
+	most := int64(2) // that begin to wait before the process knows of the one ahead
 	if !d.exact {
 		most = crowd + 1 // a watch of one's own node may tell of one's own release
 	}

@@ -65,10 +65,7 @@ func (q *Queue) TryAcquire(ctx context.Context, req Request) (_ *Entry, err erro
 		}
 		return nil, err
 	}
-	if err := e.grant(); err != nil {
-		e.discard()
-		return nil, err
-	}
+	e.grant()
 	return e, nil
 }
 

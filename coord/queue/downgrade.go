@@ -51,9 +51,7 @@ func (e *Entry) handOver(ctx context.Context, h *coord.Hold, n *Entry, there boo
 	if !there {
 		return nil, cmp.Or(e.whyGone(ctx), coord.ErrReleased) // by another call
 	}
-	if err := n.grant(); err != nil {
-		return nil, err
-	}
+	n.grant()
 	hold, err := n.Hold(h.Context())
 	if err != nil {
 		return nil, err

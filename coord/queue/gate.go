@@ -19,12 +19,13 @@ import (
 // ahead of it that has its slot. If that entry is gone, the gate belongs to none.
 const gateKind = "g"
 
-// openGate creates the entry's gate, and returns it with as much of the line as is wanted.
-func (e *Entry) openGate(ctx context.Context, want view) (*Entry, []driver.Node, error) {
+// openGate creates the entry's gate.
+func (e *Entry) openGate(ctx context.Context) (*Entry, error) {
 	if !e.local.pin(e) {
-		return nil, nil, e.whyGone(ctx)
+		return nil, e.whyGone(ctx)
 	}
-	return e.queue.enter(ctx, e.session, e.dir, Request{Kind: gateKind, gateOf: e}, want)
+	gate, _, err := e.queue.enter(ctx, e.session, e.dir, Request{Kind: gateKind, gateOf: e}, noLine)
+	return gate, err
 }
 
 // IsGate reports whether n is the gate of another entry.

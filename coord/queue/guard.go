@@ -14,17 +14,13 @@ import (
 // that is watched. Most locks are held for less and never pay for the watch.
 const guardDelay = 100 * time.Millisecond
 
-// grant makes the entry a holder, unless the session or the node is known to be gone: the
-// line moves also when the entry's own node is not in it any more.
-func (e *Entry) grant() error {
-	if err := e.lost(); err != nil {
-		return err
-	}
+// grant makes the entry a holder. If its session or its node is known to be gone, Hold
+// says so.
+func (e *Entry) grant() {
 	e.mu.Lock()
 	e.granted = true
 	e.mu.Unlock()
 	e.guardOwn()
-	return nil
 }
 
 // guardOwn has the entry's own node watched after guardDelay, until the entry is left.

@@ -93,7 +93,7 @@ func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Req
 	var err error
 	if !hasPlace {
 		err = q.client.Retry(ctx, create)
-		hasPlace = err != nil && req.keeps && made && ctx.Err() == nil && driver.Transient(err)
+		hasPlace = req.keeps && made && driver.Transient(err)
 	}
 	if hasPlace {
 		err = s.Retry(ctx, create)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -33,8 +34,8 @@ func (q *Queue) Revoke(ctx context.Context, token uint64, reason string) (err er
 	if len(reason) > maxReason {
 		return fmt.Errorf("%w reason: it has %d bytes; want at most %d", coord.ErrInvalid, len(reason), maxReason)
 	}
-	target, err := q.byToken(ctx, token)
-	if err != nil || target.Key == "" {
+	line, err := q.list(ctx)
+	if err != nil || !hasToken(line, token) {
 		return err
 	}
 	value, err := json.Marshal(ask{token, reason})
@@ -46,51 +47,24 @@ func (q *Queue) Revoke(ctx context.Context, token uint64, reason string) (err er
 		return err
 	}
 	defer e.discard()
-	return e.awaitNone(ctx, target, token)
-}
-
-// awaitNone waits until no entry in the line has the token. target has it now.
-func (e *Entry) awaitNone(ctx context.Context, target driver.Node, token uint64) error {
 	e.guardOwn() // a request that is gone cannot be heard
 	within, cancel := e.within(ctx)
 	defer cancel()
-	for {
-		if err := e.session.Driver().WaitDelete(within, target); err != nil {
-			if err = e.broken(ctx, err); err != nil {
-				return err
-			}
-		}
-		// After a downgrade another entry has the token. Or the wait broke.
-		was := target
-		err := e.session.Retry(within, func(ctx context.Context) (err error) {
-			target, err = e.queue.byToken(ctx, token)
-			return err
-		})
-		switch {
-		case err != nil:
+	for line, err := range q.client.Watch(within, q.dir) {
+		if err != nil {
 			return cmp.Or(e.whyEnded(ctx), err)
-		case target.Key == "":
+		}
+		if !hasToken(line, token) {
 			return nil
-		case target.Same(was):
-			if err := e.pause(ctx); err != nil {
-				return err
-			}
 		}
 	}
+	return errWatchEnded
 }
 
-// byToken finds the entry whose holds have the token, or the zero Node.
-func (q *Queue) byToken(ctx context.Context, token uint64) (found driver.Node, _ error) {
-	line, err := q.list(ctx)
-	if err != nil {
-		return found, err
-	}
-	for i, n := range line {
-		if parse(n).token(n) == token && !q.rule(line, i).Aside {
-			found = n // during a downgrade there are two: the later one stays
-		}
-	}
-	return found, nil
+// hasToken reports whether holds of an entry in the line have the token. During a downgrade
+// those of two have it.
+func hasToken(line []driver.Node, token uint64) bool {
+	return slices.ContainsFunc(line, func(n driver.Node) bool { return parse(n).token(n) == token })
 }
 
 // Revoked waits for a request that the entry leave, and returns it. It watches the

@@ -11,30 +11,7 @@ import (
 	"github.com/coordkit/coordkit/drivers/mem"
 )
 
-// A wait may break now and then: who asks somebody to leave waits again, however
-// long ago it broke last, and the request stands.
-func TestRevokeOutlivesBrokenWaits(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b := w.client(), w.shaky()
-		e, h := a.acquire(queue.Request{})
-		b.breakAfter(time.Second, time.Hour, 0, 0, time.Hour)
-		asking := b.revoking(w.Ctx, h.Token(), "please")
-		time.Sleep(3 * time.Hour)
-		if err, over := asking(); over {
-			w.Fatalf("it has given up: %v", err)
-		}
-		asked, err := e.Revoked(w.Ctx, h)
-		if err != nil || asked.Reason != "please" {
-			w.Errorf("%+v, %v; want the request to stand", asked, err)
-		}
-		w.OK(e.Release(w.Ctx, h))
-		if err, over := asking(); !over || err != nil {
-			w.Errorf("over: %t, %v", over, err)
-		}
-	})
-}
-
-// So it does while the store is away, for as long as the session lives.
+// A request stands while the store is away, for as long as the session lives.
 func TestRevokeOutlivesTheClientsTTL(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.shaky()

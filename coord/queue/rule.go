@@ -34,7 +34,7 @@ type Verdict struct {
 	// It matters to Contenders only; no entry is let in by it.
 	Granted bool
 
-	// Aside: the node is not a contender. Contenders and Revoke skip it.
+	// Aside: the node is not a contender. Contenders skips it.
 	Aside bool
 }
 

@@ -11,13 +11,14 @@ import (
 )
 
 // await returns nil when the entry holds. line is what the entry saw when it joined.
-func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) (err error) {
+func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) error {
 	var gate *Entry
 	defer func() {
 		if gate != nil {
 			gate.discard()
 		}
 	}()
+	var err error
 	var gone driver.Node // that the last wait has told of
 	for looks := 0; ; looks++ {
 		own := find(line, e.node)
@@ -32,30 +33,20 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) (err
 			return v.Refused
 		}
 		if !v.Blocked {
-			return e.grant()
+			e.grant()
+			return nil
 		}
 		if !e.waited {
 			e.waited = true
 			if req.Waiting != nil {
-				if err := e.Write(ctx, req.Waiting); err != nil {
+				if err = e.Write(ctx, req.Waiting); err != nil {
 					return err
 				}
 			}
 		}
 		if req.Gate && gate == nil {
-			// A blocker is the right one for as long as it is there. Without one, the
-			// line is listed with the gate, as it may have moved.
-			want := noLine
-			if v.Blocker.Key == "" {
-				want = forRule
-			}
-			var now []driver.Node
-			if gate, now, err = e.openGate(ctx, want); err != nil {
+			if gate, err = e.openGate(ctx); err != nil {
 				return err
-			}
-			if want == forRule {
-				line = now
-				continue
 			}
 		}
 		if v.Blocker.Key == "" {
@@ -65,7 +56,7 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) (err
 			continue
 		}
 		if v.Blocker.Same(gone) { // a list that is behind still shows it, or the wait broke
-			if err := e.pause(ctx); err != nil {
+			if err = e.pause(ctx); err != nil {
 				return err
 			}
 		}
@@ -74,7 +65,8 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) (err
 			return err
 		}
 		if granted {
-			return e.grant()
+			e.grant()
+			return nil
 		}
 		if line, err = e.look(ctx); err != nil {
 			return err
@@ -96,21 +88,17 @@ func (e *Entry) outlast(ctx context.Context, v Verdict, last driver.Node) (gone 
 			nodes = append(nodes, v.Before)
 		}
 		i, err := e.waitAny(within, nodes)
-		switch {
-		case err == nil && i == 0:
-			return e.node, false, e.whyGone(ctx)
-		case err == nil:
+		if err == nil {
 			return nodes[i], v.Last && i == 1, nil
 		}
 		if p = e.local.await(v.Blocker, e, cancel); p == nil {
-			if within.Err() != nil { // if nothing has ended, the entry was known for a moment and has left
-				return v.Blocker, false, e.whyEnded(ctx)
+			if driver.Transient(err) { // the next list tells what has ended, if anything
+				err = nil
 			}
-			return v.Blocker, false, e.broken(ctx, err) // look again, and pause if nothing has changed
+			return v.Blocker, false, err
 		}
 	}
-	granted, err = e.outlastLocal(ctx, v, p)
-	return v.Blocker, granted, err
+	return v.Blocker, e.outlastLocal(ctx, v, p), nil
 }
 
 // waitAny waits until one of the entry's own node, the blocker and the one before is gone,
@@ -125,7 +113,7 @@ func (e *Entry) waitAny(ctx context.Context, nodes []driver.Node) (gone int, err
 
 // outlastLocal waits for an entry of this process and session. Its end is known here as
 // soon as the store has acknowledged it.
-func (e *Entry) outlastLocal(ctx context.Context, v Verdict, p *Entry) (granted bool, err error) {
+func (e *Entry) outlastLocal(ctx context.Context, v Verdict, p *Entry) (granted bool) {
 	e.guardOwn() // nothing else looks whether the own node is there
 	select {
 	case <-p.gone:
@@ -133,30 +121,18 @@ func (e *Entry) outlastLocal(ctx context.Context, v Verdict, p *Entry) (granted 
 		// successor is in the way.
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.removed == nil && (v.Last || v.Exclusive && p.granted && p.successor == nil), nil
+		return p.removed == nil && (v.Last || v.Exclusive && p.granted && p.successor == nil)
 	case <-e.gone:
 	case <-e.session.Done():
 	case <-ctx.Done():
 	}
-	return false, e.whyEnded(ctx)
-}
-
-// broken is the end of a wait by an error: nil if the entry may wait again.
-func (e *Entry) broken(ctx context.Context, err error) error {
-	if ended := e.whyEnded(ctx); ended != nil {
-		return ended // which has caused err
-	}
-	if driver.Transient(err) {
-		return nil
-	}
-	return err
+	return false
 }
 
 // follow watches the line until the rule lets the entry hold, refuses it, or names a
-// blocker, and returns the line as it then is. A state that is late shows more entries
-// ahead, and never fewer.
+// blocker, or until the entry is not in the line, and returns the line as it then is. A
+// state that is late shows more entries ahead, and never fewer.
 func (e *Entry) follow(ctx context.Context) ([]driver.Node, error) {
-	e.guardOwn()
 	within, cancel := e.within(ctx)
 	defer cancel()
 	for line, err := range e.queue.client.Watch(within, e.dir) {
@@ -165,7 +141,7 @@ func (e *Entry) follow(ctx context.Context) ([]driver.Node, error) {
 		}
 		own := find(line, e.node)
 		if own < 0 { // no state is older than the creation
-			return nil, e.whyGone(ctx)
+			return line, nil
 		}
 		if v := e.queue.rule(line, own); !v.Blocked || v.Refused != nil || v.Blocker.Key != "" {
 			return line, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
+	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/coord/queue"
 	"github.com/coordkit/coordkit/drivers/mem"
 )
@@ -101,7 +102,7 @@ func TestWriteOfWhoHoldsNothing(t *testing.T) {
 		}},
 		"session ended": {coord.ErrSessionLost, func(w *world, e *queue.Entry, _ *coord.Hold) { w.Store.Expire(e.Session().ID()) }},
 		"closed":        {coord.ErrClosed, func(w *world, e *queue.Entry, _ *coord.Hold) { w.Is(e.Session().Close(w.Ctx), nil) }},
-		"released":      {coord.ErrRemoved, func(w *world, e *queue.Entry, h *coord.Hold) { w.Is(e.Release(w.Ctx, h), nil) }},
+		"released":      {driver.ErrGone, func(w *world, e *queue.Entry, h *coord.Hold) { w.Is(e.Release(w.Ctx, h), nil) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {

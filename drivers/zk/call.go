@@ -31,11 +31,12 @@ func connect(parent context.Context, p peers, ttl time.Duration, log *zap.Logger
 	l.watches = &watches{takeBack: takeBack, linger: time.Second, paths: make(map[string]*watchedPath)}
 	l.life, l.end = context.WithCancelCause(parent)
 	l.shut, l.shutting = context.WithCancel(context.Background())
-	library, events, _ := gozk.Connect(p.hosts, ttl, // fails only without hosts
+	libraryLog, _ := zap.NewStdLogAt(log, zap.DebugLevel) // the library logs no secrets
+	library, events, _ := gozk.Connect(p.hosts, ttl,      // fails only without hosts
 		gozk.WithDialer(l.dial),
 		gozk.WithHostProvider(provider{l}),
 		gozk.WithEventCallback(l.event),
-		gozk.WithLogger(libraryLog{log.Sugar()}),
+		gozk.WithLogger(libraryLog),
 		gozk.WithLogInfo(false),
 		gozk.WithMaxConnBufferSize(128<<10)) // for MaxData, some paths and access control lists
 	l.change(func() { l.zk = library })
@@ -46,11 +47,6 @@ func connect(parent context.Context, p peers, ttl time.Duration, log *zap.Logger
 	})
 	return l
 }
-
-// libraryLog is the log of the library, in which there are no secrets.
-type libraryLog struct{ log *zap.SugaredLogger }
-
-func (c libraryLog) Printf(format string, args ...any) { c.log.Debugf(format, args...) }
 
 // call makes one request when the session is open on a connection. It returns when ctx
 // ends, which the library does not know: the request goes on, on a goroutine of the link,
@@ -139,29 +135,25 @@ func agree(ctx context.Context, l *link) error {
 	return err
 }
 
-// answers are the library's errors that say that the server, or the library, did nothing. The
-// kind nil is of those that the driver handles itself.
-var answers = []struct{ err, kind error }{
-	{gozk.ErrNoAuth, driver.ErrDenied},
-	{gozk.ErrAuthFailed, driver.ErrDenied},
-	{gozk.ErrInvalidACL, driver.ErrDenied},
-	{gozk.ErrSessionExpired, driver.ErrSessionLost},
-	{gozk.ErrNoNode, nil},
-	{gozk.ErrBadVersion, nil},
-	{gozk.ErrNoChildrenForEphemerals, driver.ErrInvalid},
-}
-
-// numbers are answers for which the library has only a text with the number, at the end of
-// the error.
-var numbers = []struct {
+// answers are the library's errors that say that the server, or the library, did nothing, by the
+// end of their text: of some errors of the server the library has only the number. The kind nil
+// is of those that the driver handles itself.
+var answers = []struct {
 	text string
 	kind error
-	says string
+	says string // what the number means
 }{
-	{"unknown error: -6", driver.ErrUnsupported, "the server does not know the request; the driver needs ZooKeeper 3.5.3 or later"},
-	{"unknown error: -119", driver.ErrUnavailable, "the server is read-only"},
-	{"unknown error: -125", driver.ErrDenied, "a quota is exceeded"},
-	{"unknown error: -127", driver.ErrUnavailable, "the server throttles requests"},
+	{gozk.ErrNoAuth.Error(), driver.ErrDenied, ""},
+	{gozk.ErrAuthFailed.Error(), driver.ErrDenied, ""},
+	{gozk.ErrInvalidACL.Error(), driver.ErrDenied, ""},
+	{gozk.ErrSessionExpired.Error(), driver.ErrSessionLost, ""},
+	{gozk.ErrNoNode.Error(), nil, ""},
+	{gozk.ErrBadVersion.Error(), nil, ""},
+	{gozk.ErrNoChildrenForEphemerals.Error(), driver.ErrInvalid, ""},
+	{"unknown error: -6", driver.ErrUnsupported, "the server does not know the request; the driver needs ZooKeeper 3.5.3 or later: "},
+	{"unknown error: -119", driver.ErrUnavailable, "the server is read-only: "},
+	{"unknown error: -125", driver.ErrDenied, "a quota is exceeded: "},
+	{"unknown error: -127", driver.ErrUnavailable, "the server throttles requests: "},
 }
 
 // answered makes what a server has refused the error of a call. It leaves every other error
@@ -171,13 +163,8 @@ func answered(o attempt.Op, err error) error {
 		return err
 	}
 	for _, a := range answers {
-		if errors.Is(err, a.err) {
-			return o.Failed(a.kind, err)
-		}
-	}
-	for _, a := range numbers {
 		if strings.HasSuffix(err.Error(), a.text) {
-			return o.Failed(a.kind, fmt.Errorf("%s (%w)", a.says, err))
+			return o.Failed(a.kind, fmt.Errorf("%s%w", a.says, err))
 		}
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/recipes/rwlock"
@@ -233,6 +234,7 @@ func TestRevocation(t *testing.T) {
 		}
 		other := b.rlock()
 		w.unlock(r)
+		time.Sleep(time.Second) // without a watch the line is listed once a second
 		asking.Granted()
 		w.Holds(other)
 		if err := c.locker().Revoke(w.Ctx, r.Token(), "again"); err != nil {

@@ -26,7 +26,7 @@ func TestListsByNames(t *testing.T) {
 		w.asked("Acquire", 1, 0)
 		first := b.acquiring(w.Ctx, 2, 3)
 		blocked(first)
-		w.asked("joining as the first", 2, 0)
+		w.asked("joining as the first", 1, 0)
 		second, third := a.acquiring(w.Ctx, 2, 3), b.acquiring(w.Ctx, 2, 3)
 		blocked(second, third)
 		w.asked("joining behind two who wait", 2, 0)
