@@ -28,17 +28,18 @@ func (d duel) acquiresThrough(s *step, third *coord.Client, waits bool) {
 	s.dir = d.dir()
 	s.armed.Store(true)
 	var b *bid
-	if waits {
-		w = s.timed(d.other(s.client))
-		first := d.take(d.one(third))
+	if waits { // behind two: it is woken by the first, and let in by the second
+		first := d.take(d.turns(0, third))
+		second := d.join(d.ctx, "the next in line", d.turns(1, third), 2)
 		b = d.bid(s.ctx, what, w)
 		d.Eventually(d.patience(), func() error {
-			if ended(b.over) || len(d.contending()) == 2 {
+			if ended(b.over) || len(d.contending()) == 3 {
 				return nil
 			}
 			return errors.New("an acquire neither stands in line nor returns when " + s.mishap.name)
 		})
 		d.release(first)
+		d.release(d.wins(second))
 	} else {
 		b = d.bid(s.ctx, what, w)
 	}
