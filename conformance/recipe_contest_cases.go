@@ -27,6 +27,7 @@ func (cs contests) losingReplies() []Case {
 		cs.cases("replies lost", NeedLink, contestLostReply),
 		cs.cases("replies lost while it waits", NeedLink, contestLostReplyWaiting),
 		cs.cases("a reply lost and then the session", NeedLink|NeedExpire, contestLostReplyAndSession),
+		cs.cases("a reply lost and then the store", 0, contestLostReplyAndStore),
 		cs.cases("given up while the request is held", NeedLink, contestLateRequest),
 		cs.cases("given up, and back at once", NeedLink, contestBackAtOnce),
 		cs.acquiresAtEveryStep("a request lost", 0, whenRequestLost),

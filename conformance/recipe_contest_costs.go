@@ -2,6 +2,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -14,7 +17,7 @@ func (cs contests) costRule(id string) Rule {
 	return Rule{
 		ID:    id,
 		Text:  "An acquire creates and lists, a release deletes, and a client asks the store for no more than it needs.",
-		Cases: cs.cases("free, and after a wait", 0, contestCosts),
+		Cases: append(cs.cases("free, and after a wait", 0, contestCosts), cs.cases("refused", 0, contestCostsRefused)...),
 	}
 }
 
@@ -58,8 +61,66 @@ func contestCosts(d duel) {
 	if lists := n.lists.Load(); n.names && lists > 0 {
 		d.Fatalf("%d lists are with the data of all nodes, though names would do", lists)
 	}
+	d.takesAtMost(&n, "to wait behind two, acquire and release", n.create+says+2, func() { d.waitsBehindTwo(third, w, d.pause) })
+	if kind := d.arena.kind; offers[driver.AnyWaiter](h.Session().Driver()) && (kind == "mutex" || kind == "election") {
+		d.takesAtMost(&n, "to be let in, once it knows that it is next, and to release", says+1, func() {
+			d.waitsBehindTwo(third, w, func() {
+				d.Eventually(d.patience(), func() error {
+					if n.requests.Load() <= n.create {
+						return errors.New("a waiter that can wait for several nodes does not look whether it is next")
+					}
+					return nil
+				})
+				n.requests.Store(0)
+			})
+		})
+	}
 	d.release(d.take(w)) // having waited, it begins as one that does
 	d.takesAtMost(&n, "to acquire and release what is free, after a wait", n.create+1, func() { d.release(d.take(w)) })
+}
+
+// contestCostsRefused has the store refuse to create. There is nothing to clear up, unless
+// the refusal came after the creation.
+func contestCostsRefused(d duel) {
+	var n costs
+	var refuse, late atomic.Bool
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		return n.count(ctx, c, func(ctx context.Context) error {
+			if !refuse.Load() || !strings.HasPrefix(c.op, "Create") {
+				return next(ctx)
+			}
+			refused := fmt.Errorf("%w: %w", driver.ErrDenied, errOnPurpose)
+			if !late.Load() {
+				return &driver.Error{Op: c.op, Kind: driver.ErrDenied, Err: refused}
+			}
+			if err := next(ctx); err != nil {
+				return err
+			}
+			return &driver.Error{Op: c.op, Kind: driver.ErrUncertain, Err: refused}
+		})
+	})
+	used := make(names)
+	take := func() {
+		h := d.take(d.one(c))
+		used.add(d.entries(1)...)
+		d.release(h)
+	}
+	take() // and the session is there
+	refuse.Store(true)
+	for range 3 {
+		n.requests.Store(0)
+		d.fails(d.bid(d.ctx, "an acquire that the store refuses", d.one(c)), coord.ErrDenied)
+		d.pause()
+		if made := n.requests.Load(); made > 1 {
+			d.Fatalf("an acquire that the store refuses takes %d requests; want 1", made)
+		}
+	}
+	late.Store(true)
+	d.fails(d.bid(d.ctx, "an acquire that the store refuses late", d.one(c)), coord.ErrDenied)
+	d.settles(func() error { d.empty(); return nil })
+	refuse.Store(false)
+	take()
+	d.few(used, 1)
 }
 
 // takesAtMost fails the trial if three rounds in a row take too many requests.
@@ -83,4 +144,17 @@ func (d duel) waitsBehind(third *coord.Client, w subject.Want) {
 	d.pause()
 	d.release(held)
 	d.release(d.wins(next))
+}
+
+// waitsBehindTwo acquires behind two others, and releases.
+func (d duel) waitsBehindTwo(third *coord.Client, w subject.Want, next func()) {
+	first := d.take(d.one(third))
+	second := d.join(d.ctx, "the second in line", d.other(third), 2)
+	b := d.join(d.ctx, "the third in line", w, 3)
+	d.pause()
+	d.release(first)
+	held := d.wins(second)
+	next()
+	d.release(held)
+	d.release(d.wins(b))
 }

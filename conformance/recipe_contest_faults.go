@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
@@ -65,6 +67,39 @@ func contestLostReplyAndSession(d duel) {
 	d.release(held)
 	d.release(d.wins(again))
 	d.empty()
+}
+
+// contestLostReplyAndStore loses the reply to a create, and then the store until after the
+// acquire has given up. What it has made is removed when the store is back.
+func contestLostReplyAndStore(d duel) {
+	var away atomic.Bool
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		if away.Load() {
+			return &driver.Error{Op: c.op, Kind: driver.ErrUnavailable, Err: errOnPurpose}
+		}
+		err := next(ctx)
+		if strings.HasPrefix(c.op, "Create") {
+			away.Store(true)
+			return &driver.Error{Op: c.op, Kind: driver.ErrUncertain, Err: errOnPurpose}
+		}
+		return err
+	})
+	if _, err := c.Session(d.ctx); err != nil {
+		d.Fatalf("opening a session: %v", err)
+	}
+	b := d.bid(d.ctx, "who lost a reply and then the store", d.one(c))
+	d.entries(1)
+	d.fails(b, coord.ErrUncertain)
+	d.sleep(d.h.TTL * 3 / 2)
+	d.entries(1)
+	away.Store(false)
+	d.Eventually(d.patience(), func() error {
+		if left := d.contending(); len(left) > 0 {
+			return fmt.Errorf("the store is back, and %d entries are left by an acquire that has failed", len(left))
+		}
+		return nil
+	})
+	d.release(d.take(d.one(d.Client())))
 }
 
 // contestLateRequest lets a request time out over a frozen link that then

@@ -98,9 +98,31 @@ func (o *outage) last(d time.Duration) {
 	o.end()
 }
 
+// contestPaceOfWaits has every wait fail at once for half a TTL, and nothing else.
+func contestPaceOfWaits(d duel) {
+	o := &outage{t: d.Trial, waits: make(map[*request]context.CancelFunc)}
+	c := d.tapped(func(ctx context.Context, c *request, next func(context.Context) error) error {
+		switch c.op {
+		case "WaitDelete", "WaitAny":
+			return o.call(ctx, c, next)
+		}
+		return next(ctx)
+	})
+	first := d.take(d.one(d.Client()))
+	b := d.join(d.ctx, "a waiter whose waits fail", d.other(c), 2)
+	o.last(d.h.TTL / 2)
+	d.waits(b)
+	d.holds(first)
+	d.release(first)
+	d.release(d.wins(b))
+	d.empty()
+}
+
 // contestPace has the store out of reach while a client acquires, waits, releases and
 // asks others to let go.
 func contestPace(d duel) {
+	contestPaceOfWaits(d)
+
 	third := d.Client()
 	c, o := d.interrupted()
 	d.release(d.take(d.one(c)))

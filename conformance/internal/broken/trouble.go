@@ -103,6 +103,23 @@ func troubleMistakes() []mistake {
 			}),
 		},
 		{
+			name: "uncertain-tries-on", breaks: lostRepliesPromise,
+			doc: "An acquire whose outcome is not known fails, and goes on in the background.",
+			spoil: acquiring(func(_ *coord.Client, _ string, acquire acquire) acquire {
+				return func(ctx context.Context) (subject.Hold, error) {
+					h, err := acquire(ctx)
+					if errors.Is(err, coord.ErrUncertain) && ctx.Err() == nil {
+						go func() {
+							for err := err; driver.Transient(err); { // until the store is back, or the client closed
+								_, err = acquire(context.WithoutCancel(ctx))
+							}
+						}()
+					}
+					return h, err
+				}
+			}),
+		},
+		{
 			name: "abandons-late", breaks: lostRepliesPromise,
 			doc: "Who was given up while the store was away clears up when it is back, whatever the same program has in line by then.",
 			spoil: acquiring(func(c *coord.Client, name string, acquire acquire) acquire {
