@@ -36,7 +36,7 @@ type Entry struct {
 
 	mu        sync.Mutex
 	leaving   bool
-	asking    bool          // the store is being asked why the node is gone
+	asking    bool          // the store is, or was, asked why the node is gone
 	granted   bool          // the entry holds, or has held
 	guard     *time.Timer   // starts the watch of the own node; nil: not guarded
 	isGone    bool          // gone is closed

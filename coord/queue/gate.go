@@ -19,13 +19,13 @@ import (
 // ahead of it that has its slot. If that entry is gone, the gate belongs to none.
 const gateKind = "g"
 
-// openGate creates the entry's gate.
-func (e *Entry) openGate(ctx context.Context) (*Entry, error) {
-	if !e.local.pin(e) {
-		return nil, e.whyGone(ctx)
+// openGate creates the entry's gate, or returns nil. What has failed shows in the wait
+// that follows, if it matters.
+func (e *Entry) openGate(ctx context.Context) (gate *Entry) {
+	if e.local.pin(e) {
+		gate, _, _ = e.queue.enter(ctx, e.session, e.dir, Request{Kind: gateKind, gateOf: e}, noLine)
 	}
-	gate, _, err := e.queue.enter(ctx, e.session, e.dir, Request{Kind: gateKind, gateOf: e}, noLine)
-	return gate, err
+	return gate
 }
 
 // IsGate reports whether n is the gate of another entry.

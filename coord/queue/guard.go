@@ -75,7 +75,6 @@ func (e *Entry) askWhyGone() {
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.asking = false
 	e.local.forget(e)
 	if errors.Is(e.removed, coord.ErrRemoved) {
 		e.queue.client.Logger().Warn("entry was removed from the store by somebody else",
@@ -86,9 +85,7 @@ func (e *Entry) askWhyGone() {
 
 // whyGone says why the entry's node is gone, within ctx.
 func (e *Entry) whyGone(ctx context.Context) error {
-	if !e.session.Go(func(context.Context) { e.askWhyGone() }) {
-		return e.session.Err()
-	}
+	e.session.Go(func(context.Context) { e.askWhyGone() })
 	e.awaitGone(ctx)
 	return e.whyEnded(ctx)
 }

@@ -45,9 +45,7 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 			}
 		}
 		if req.Gate && gate == nil {
-			if gate, err = e.openGate(ctx); err != nil {
-				return err
-			}
+			gate = e.openGate(ctx)
 		}
 		if v.Blocker.Key == "" {
 			if line, err = e.follow(ctx); err != nil {

@@ -234,7 +234,7 @@ func TestRevocation(t *testing.T) {
 		}
 		other := b.rlock()
 		w.unlock(r)
-		time.Sleep(time.Second) // without a watch the line is listed once a second
+		time.Sleep(2 * time.Second) // without a watch the line is listed once a second
 		asking.Granted()
 		w.Holds(other)
 		if err := c.locker().Revoke(w.Ctx, r.Token(), "again"); err != nil {
