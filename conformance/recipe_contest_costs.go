@@ -23,13 +23,16 @@ func (cs contests) costRule(id string) Rule {
 
 // costs is what a client has asked the store for.
 type costs struct {
-	requests, lists atomic.Int64 // all but waits; lists with the data of all nodes
+	requests, waits atomic.Int64
+	lists           atomic.Int64 // with the data of all nodes
 	create          int64        // how many requests it takes to create and to list
 	names           bool         // there are lists without data
 }
 
 func (n *costs) count(ctx context.Context, c *request, next func(context.Context) error) error {
 	switch c.op {
+	case "WaitDelete", "WaitAny":
+		n.waits.Add(1)
 	case "List":
 		n.lists.Add(1)
 		n.requests.Add(1)
@@ -51,7 +54,14 @@ func contestCosts(d duel) {
 		n.create = 1
 	}
 	n.names = offers[driver.NameLister](h.Session().Driver())
+	d.sleep(d.h.TTL / 4) // its entry is watched by now
 	d.release(h)
+	d.pause()
+	n.waits.Store(0)
+	d.sleep(d.h.TTL / 4)
+	if late := n.waits.Load(); late > 0 {
+		d.Fatalf("%d waits begin after the release", late)
+	}
 
 	// A waiter writes that it waits: a gate that it deletes again, or a value that it replaces.
 	says := map[string]int64{"semaphore": n.create + 1, "election": 1}[d.arena.kind]

@@ -141,6 +141,11 @@ func contestBackAtOnce(d duel) {
 
 func contestForeign(d duel) {
 	d.plant(d.dir())
+	h, err := d.one(d.Client()).Try(d.ctx)
+	if err != nil {
+		d.Fatalf("a try among foreign keys returned %q", err)
+	}
+	d.release(h)
 	held := d.take(d.one(d.Client()))
 	d.plant(d.dir())
 	next := d.join(d.ctx, "among foreign keys", d.other(d.Client()), 2)

@@ -196,7 +196,8 @@ func contestReleaseInner(d duel) {
 	again := d.wins(d.bid(outer.Context(), "an acquire within the hold, once more", d.one(c)))
 	d.release(inner, outer, outer)
 	d.stay([]subject.Hold{again}, next)
-	d.release(again)
+	d.release(again, again)
 	d.release(d.wins(next))
+	d.release(d.wins(d.bid(context.WithoutCancel(again.Context()), "an acquire when all of the hold is released", d.one(c))))
 	d.empty()
 }

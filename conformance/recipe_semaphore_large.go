@@ -7,12 +7,20 @@ import (
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
+	"github.com/coordkit/coordkit/recipes/semaphore"
 )
 
 // semLarge takes more than 999 permits. A semaphore that compares numbers as text, or has
 // room for three digits, grants too many.
 func semLarge(t sem) {
 	a, b, c := t.Client(), t.Client(), t.Client()
+	var many []subject.Hold
+	for range 12 {
+		many = append(many, t.take(t.want(a, 99, semaphore.MaxLimit)))
+	}
+	t.release(many...)
+	t.empty()
+
 	const limit = 1500
 	s := t.open(a, name, limit)
 	busy := func(n int) {
