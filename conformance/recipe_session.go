@@ -121,7 +121,11 @@ func contestOwnSessionEnds(d duel) {
 // contestNoSession gives recipes sessions that are none of their client's.
 func contestNoSession(d duel) {
 	c, b := d.Client(), d.Client()
-	d.failsOn(d.on(d.one(c), nil), "a session that is nil", coord.ErrInvalid)
+	none := d.on(d.one(c), nil)
+	d.failsOn(none, "a session that is nil", coord.ErrInvalid)
+	if _, err := none.Contenders(d.ctx); !errors.Is(err, coord.ErrInvalid) {
+		d.Fatalf("Contenders with a session that is nil returned %s; want ErrInvalid", errorOf(err))
+	}
 	foreign := d.ownSession(b)
 	d.failsOn(d.on(d.one(c), foreign), "a session of another client", coord.ErrInvalid)
 	d.empty()

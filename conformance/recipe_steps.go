@@ -202,6 +202,8 @@ func (t *Trial) bears(s *step, what string, err error) {
 	over := s.lost.Load() != nil
 	switch m := s.mishap; {
 	case err == nil:
+	case !over && !s.gone.Load() && errors.Is(err, coord.ErrNotHeld):
+		t.Fatalf("%s returned %q when %s (number %d), and nothing was lost", what, err, m.name, s.number)
 	case over && errors.Is(err, coord.ErrNotHeld):
 	case m.bears == nil, m.bears == coord.ErrSessionLost && !over, !errors.Is(err, m.bears):
 		t.Fatalf("%s returned %q when %s (number %d)", what, err, m.name, s.number)

@@ -34,10 +34,6 @@ func (q *Queue) Revoke(ctx context.Context, token uint64, reason string) (err er
 	if len(reason) > maxReason {
 		return fmt.Errorf("%w reason: it has %d bytes; want at most %d", coord.ErrInvalid, len(reason), maxReason)
 	}
-	line, err := q.list(ctx)
-	if err != nil || !hasToken(line, token) {
-		return err
-	}
 	value, err := json.Marshal(ask{token, reason})
 	if err != nil { // a number and a string
 		panic(err)
