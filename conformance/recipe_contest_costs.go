@@ -124,6 +124,8 @@ func contestCostsRefused(d duel) {
 		if made := n.requests.Load(); made > 1 {
 			d.Fatalf("an acquire that the store refuses takes %d requests; want 1", made)
 		}
+		refuse.Store(false)
+		take()
 	}
 	late.Store(true)
 	for range 3 {

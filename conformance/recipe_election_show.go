@@ -64,10 +64,12 @@ func nextIsCutOff(t poll) {
 	third := t.Client()
 	all := []*follower{t.follow(t.ctx, third)}
 	c, link := t.ClientOverLink()
+	e := t.open(c, name)
+	own := poll{t.arena, func(*coord.Client, string) subject.Electing { return e }}
 	l := t.elect(t.Client(), "a")
 	t.shown(all, "a")
 	for _, value := range []string{"b", "c"} { // who had to wait the last time campaigns with one request less
-		t.cutOffBefore(all, third, l, value, c, link)
+		t.cutOffBefore(all, third, l, own.standing(t.ctx, c, value, 2), value, link)
 		l = t.elect(third, "a")
 		t.shown(all, "a")
 	}
@@ -75,9 +77,8 @@ func nextIsCutOff(t poll) {
 	t.resign(l)
 }
 
-// cutOffBefore has c be the next leader after l, and not know it for a while.
-func (t poll) cutOffBefore(all []*follower, third *coord.Client, l subject.Leadership, value string, c *coord.Client, link Link) {
-	next := t.standing(t.ctx, c, value, 2)
+// cutOffBefore has next be the leader after l, and not know it for a while.
+func (t poll) cutOffBefore(all []*follower, third *coord.Client, l subject.Leadership, next *campaign, value string, link Link) {
 	t.settles(func() error { t.candidates(2); return t.leads(third, "a")() }) // and it has noted that it has to wait
 	link.Freeze(netfault.Both)
 	t.resign(l)
