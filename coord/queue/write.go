@@ -29,12 +29,12 @@ func (e *Entry) Write(ctx context.Context, value []byte) error {
 	if err == nil {
 		return nil
 	}
-	gone := errors.Is(err, driver.ErrGone)
-	if gone {
-		_ = e.whyGone(ctx) // lost has the answer
+	why := e.lost()
+	if errors.Is(err, driver.ErrGone) {
+		why = cmp.Or(e.whyGone(ctx), err)
 	}
-	if lost := e.lost(); gone || lost != nil {
-		err = notHeld(cmp.Or(lost, err))
+	if why != nil {
+		err = notHeld(why)
 	}
 	return e.queue.fail("write", err)
 }
