@@ -66,7 +66,7 @@ func Check(ctx context.Context, h Harness, o Options) (Report, error) {
 	}
 	defer r.stop()
 	if o.Crash != nil {
-		if r.notes, err = newCrashNotes(r.h, r.rules, o.Crash); err != nil {
+		if r.notes, err = newCrashNotes(r.h, r.rules, r.seed, o.Crash); err != nil {
 			return Report{}, fmt.Errorf("conformance: starting the process that Options.Crash asks for: %w", err)
 		}
 	}
@@ -127,7 +127,7 @@ func newRunner(h Harness, o Options) (*runner, error) {
 		o.Rules = inRealTime(o.Rules)
 	}
 	r := &runner{
-		h: h, rules: o.Rules, seed: o.Seed, exact: o.Exact, count: o.Programs, soak: o.Soak, id: strings.ToLower(rand.Text()[:8]),
+		h: h, rules: o.Rules, seed: cmp.Or(o.Seed, mathrand.Uint64()|1), exact: o.Exact, count: o.Programs, soak: o.Soak, id: strings.ToLower(rand.Text()[:8]),
 		slots: make(chan struct{}, max(1, o.Parallel)), end: make(chan struct{}),
 	}
 	r.ended.Go(func() { r.pulse.run(r.end) })
@@ -207,7 +207,7 @@ func (r *runner) try(ctx context.Context, namespace string, c Case, check func(*
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	t := &Trial{
 		h: h, ctx: ctx, cancel: cancel, pulse: &r.pulse, exact: r.exact, count: r.count, soak: r.soak,
-		seed: cmp.Or(r.seed, mathrand.Uint64()|1), namespace: namespace,
+		seed: r.seed, namespace: namespace,
 	}
 	status, detail := t.run(check)
 	return CaseResult{Status: status, Detail: detail, Absent: t.vacant()}

@@ -34,6 +34,7 @@ func init() {
 type note struct {
 	Harness string        `json:",omitempty"`
 	Plan    []plannedRule `json:",omitempty"`
+	Seed    uint64        `json:",omitempty"`
 	Rule    string        `json:",omitempty"`
 	Began   string        `json:",omitempty"` // the name of a case
 	Ended   *CaseResult   `json:",omitempty"`
@@ -55,7 +56,7 @@ type crashNotes struct {
 }
 
 // newCrashNotes starts a keeper, which prints to the file given.
-func newCrashNotes(h Harness, rules []Rule, to *os.File) (*crashNotes, error) {
+func newCrashNotes(h Harness, rules []Rule, seed uint64, to *os.File) (*crashNotes, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func newCrashNotes(h Harness, rules []Rule, to *os.File) (*crashNotes, error) {
 		}
 		plan = append(plan, p)
 	}
-	n.tell(note{Harness: h.Name, Plan: plan})
+	n.tell(note{Harness: h.Name, Plan: plan, Seed: seed})
 	labelTraces()
 	return n, nil
 }
@@ -171,4 +172,5 @@ func keepReport(notes io.Reader, w io.Writer) {
 	fmt.Fprintf(w, "\nconformance: the process ended in the middle of the run. What was known of %s:\n\n", plan.Harness)
 	_, _ = report.WriteTo(w) // there is nobody to tell that it failed
 	fmt.Fprintf(w, "\nunder way when the process ended: %s\n", strings.Join(underWay, ", "))
+	fmt.Fprintf(w, "Options{Seed: %d} makes the random choices of this run again.\n", plan.Seed)
 }

@@ -33,7 +33,7 @@ func RunWith(t *testing.T, h Harness, o Options) Report {
 	if o.Crash == nil {
 		o.Crash = os.Stderr
 	}
-	if r.notes, err = newCrashNotes(r.h, r.rules, o.Crash); err != nil {
+	if r.notes, err = newCrashNotes(r.h, r.rules, r.seed, o.Crash); err != nil {
 		t.Logf("if the driver ends the process there will be no report: %v", err)
 	}
 	results := make([]*Result, len(r.rules))

@@ -118,17 +118,22 @@ func mutate(ctx context.Context, w io.Writer, o options, suites []suite) error {
 		}
 	}
 	var rows []row
+	found := false
 	for _, s := range suites {
 		s.targets = selected(s.targets, o.packages)
 		s.variants = slices.DeleteFunc(slices.Clone(s.variants), func(v string) bool { return without != nil && without.MatchString(v) })
 		if len(s.targets) == 0 {
 			continue
 		}
+		found = true
 		more, err := s.run(ctx, o, known)
 		if err != nil {
 			return err
 		}
 		rows = append(rows, more...)
+	}
+	if !found {
+		return fmt.Errorf("no package that is mutated begins with %q; want drivers/mem, examples/slate, coord/queue or recipes", o.packages)
 	}
 	if o.list || o.only != 0 {
 		return nil
