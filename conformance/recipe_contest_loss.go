@@ -40,15 +40,16 @@ func contestLoss(d duel, fault func(Link)) {
 	d.empty()
 }
 
-// contestMargin measures how long before the next in line holds the holder was told.
-func contestMargin(d duel) {
+// contestMargin measures how long before the next in line holds the holder was told. What
+// the holder's client still sends may reach the store, and must not shorten that.
+func contestMargin(d duel, cut netfault.Direction) {
 	c, l := d.ClientOverLink()
 	held := d.take(d.one(c))
 	ttl := held.Session().TTL()
 	promised := min(ttl/10, max(time.Second, ttl/50))
 	next := d.join(d.ctx, "the next in line", d.other(d.Client()), 2)
 	start := time.Now()
-	l.Freeze(netfault.Both)
+	l.Freeze(cut)
 	var told, granted time.Time
 	both := []<-chan struct{}{
 		d.Go(func() {

@@ -230,6 +230,38 @@ func observersSurvive(t poll, fault func(l Link, missed func())) {
 	}
 }
 
+// observesAnew ranges over what Observe returned again and again. Each loop begins with the
+// leader, and leaves no watch, also if it is left by a panic.
+func (t poll) observesAnew() {
+	var n wakes
+	all := t.open(t.counted(&n), name).Observe(t.ctx)
+	loop := func(panics bool) {
+		defer func() {
+			if panics && recover() == nil {
+				t.Fatalf("a loop over Observe has swallowed a panic")
+			}
+		}()
+		for one, err := range all {
+			if err != nil || string(one.Leader.Value) != "v" {
+				t.Fatalf("Observe shows %+v, %s first", one, errorOf(err))
+			}
+			if panics {
+				panic(errOnPurpose)
+			}
+			break
+		}
+	}
+	loop(false)
+	loop(false)
+	loop(true)
+	t.Eventually(t.patience(), func() error {
+		if left := n.following.Load(); left > 0 {
+			return fmt.Errorf("%d watches go on when all loops over Observe have been left", left)
+		}
+		return nil
+	})
+}
+
 func observingEnds(t poll) {
 	l := t.elect(t.Client(), "v")
 	c := t.Client()
@@ -242,12 +274,7 @@ func observingEnds(t poll) {
 	if !errors.Is(first.err, context.Canceled) {
 		t.Fatalf("Observe ended with %s; want its ctx's error", errorOf(first.err))
 	}
-	for one, err := range t.open(c, name).Observe(t.ctx) {
-		if err != nil || string(one.Leader.Value) != "v" {
-			t.Fatalf("Observe shows %+v, %s first", one, errorOf(err))
-		}
-		break
-	}
+	t.observesAnew()
 	if err := c.Close(t.ctx); err != nil {
 		t.Fatalf("Close: %v", err)
 	}

@@ -175,6 +175,7 @@ func contendersShow(t *Trial) {
 		t.Fatalf("making a client: %v", err)
 	}
 	t.Cleanup(func() { _ = named.Close(context.Background()) })
+	named.Owner().Labels["part"] = "what a caller writes into what it was given"
 	held := t.lock(named)
 	t.locking(t.ctx, t.Client(), 2)
 	c, err := mutex.New(t.Client(), name).Contenders(t.ctx)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
+	"github.com/coordkit/coordkit/conformance/netfault"
 	"github.com/coordkit/coordkit/coord"
 )
 
@@ -105,9 +106,12 @@ func mutexLineRules(cs contests) []Rule {
 		cs.wrapRule("M21"),
 		cs.residueRule("M22"),
 		{
-			ID:    "M23",
-			Text:  "Whoever is cut off has the promised margin to stop before anybody else has the lock: min(TTL/10, max(1 s, TTL/50)).",
-			Cases: cs.cases("cut off", NeedLink, contestMargin),
+			ID:   "M23",
+			Text: "Whoever is cut off has the promised margin to stop before anybody else has the lock: min(TTL/10, max(1 s, TTL/50)).",
+			Cases: slices.Concat(
+				cs.cases("cut off", NeedLink, func(d duel) { contestMargin(d, netfault.Both) }),
+				cs.cases("replies cut off", NeedLink, func(d duel) { contestMargin(d, netfault.Down) }),
+			),
 		},
 		{
 			ID:    "M24",

@@ -64,6 +64,18 @@ func releaseMistakes() []mistake {
 			doc:   "A holder is told of its loss only when the lease runs out.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, h.Session().TTL()/10-time.Millisecond, false) }),
 		},
+		{
+			name: "farewell-at-once", breaks: promise{mutex: "M23"},
+			doc: "A client whose session is lost closes it in the store at once, and the holder has no time to stop.",
+			spoil: holding(func(h subject.Hold) subject.Hold {
+				context.AfterFunc(h.Context(), func() {
+					if errors.Is(h.Err(), coord.ErrSessionLost) {
+						_ = h.Session().Driver().Close(context.WithoutCancel(h.Context())) // until the client is closed
+					}
+				})
+				return h
+			}),
+		},
 	}
 }
 
