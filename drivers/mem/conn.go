@@ -28,7 +28,7 @@ type Conn struct {
 	closed    chan struct{}
 
 	mu       sync.Mutex
-	sessions map[*session]bool // that are not closed
+	sessions map[*session]bool // that are not closed, and those whose Close failed
 }
 
 // Open connects to a namespace, for which any name will do. Each connection is

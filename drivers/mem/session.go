@@ -25,7 +25,7 @@ type session struct {
 	link      *Link
 	granted   *storeLease // names the session in requests; its fields are the store's
 	lease     *lease.Lease
-	onClose   func()
+	onClose   func() // when the store does not have the session any more
 
 	mu    sync.Mutex
 	doubt map[slot]bool // those of which a Create or Abandon was given up
@@ -203,15 +203,20 @@ func (s *session) Delete(ctx context.Context, n driver.Node) error {
 // end ends the session for the client.
 func (s *session) end() { s.lease.End(call{op: "session", key: s.ID()}.failed(driver.ErrClosed, nil)) }
 
-// Close asks the store also when ctx has ended already or the session is lost.
+// Close asks the store also when ctx has ended already or the session is lost. If that fails,
+// Conn.Close asks again while the store may have the session.
 func (s *session) Close(ctx context.Context) error {
 	s.end()
 	s.lease.Wait()
-	s.onClose()
 	_, err := ask(ctx, s.link, call{op: OpClose, key: s.ID(), limit: attempt(s.TTL())}, func(uint64) (any, error) {
 		s.store.end(s.granted)
 		return nil, nil
 	})
+	if err == nil {
+		s.onClose()
+	} else {
+		time.AfterFunc(s.TTL(), s.onClose)
+	}
 	return err
 }
 

@@ -64,7 +64,9 @@ func (s *Session) attend() {
 	<-s.lease.Done()
 	s.cancel(s.lease.Err())
 	s.lease.Wait()
-	s.keeper.forget(s)
+	if !errors.Is(s.lease.Err(), driver.ErrClosed) {
+		s.keeper.forget(s) // of a closed session Close does
+	}
 }
 
 // ID implements driver.Session.
@@ -120,7 +122,8 @@ func (s *Session) Do(ctx context.Context, o attempt.Op, request func(ctx context
 }
 
 // Close implements driver.Session by Config.Revoke. It may be called again, and asks the
-// store each time.
+// store each time. If it fails, the keeper's Close asks again, until two TTL later: by then every
+// store has ended the session by itself.
 func (s *Session) Close(ctx context.Context) error {
 	s.end()
 	err := s.Write("close", s.ID()).Do(ctx, s.keeper.life, s.cfg.Revoke)
@@ -129,6 +132,8 @@ func (s *Session) Close(ctx context.Context) error {
 	}
 	if err == nil {
 		s.keeper.forget(s)
+	} else {
+		time.AfterFunc(2*s.TTL(), func() { s.keeper.forget(s) })
 	}
 	return err
 }

@@ -117,6 +117,24 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// What a session's Close could not tell the store the keeper's Close does, while the store may
+// have the session.
+func TestKeeperClosesWhatFailedToClose(t *testing.T) {
+	for age, want := range map[time.Duration]int{0: 2, 3 * ttl: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			k := sessions.New("toy")
+			asked := 0
+			s := open(t, k, answer(nil), func(context.Context) error { asked++; return errors.New("broken") })
+			wantIs(t, "Close without an answer", s.Close(t.Context()), driver.ErrUncertain)
+			time.Sleep(age) // virtual
+			k.Close(nil)
+			if asked != want {
+				t.Errorf("the store was asked %d times when the keeper was closed %v later; want %d", asked, age, want)
+			}
+		})
+	}
+}
+
 // The keeper's Close ends all sessions before it tells the store of any, takes no longer
 // than it may, and calls release once, with nothing running any more. Concurrent calls
 // return when the first is done.
