@@ -22,7 +22,9 @@ func leftoverRules() []Rule {
 				{Name: "waits", Check: closeEndsWaits},
 				{Name: "waits for each other", Check: closeEndsAllFirst},
 				{Name: "calls under way", Needs: NeedLink, Check: closeEndsCalls},
-				{Name: "nodes", Check: closeLeavesNoNode},
+				{Name: "nodes", Check: func(t *Trial) { closeLeavesNoNode(t, 2) }},
+				{Name: "nodes of many sessions", Check: func(t *Trial) { closeLeavesNoNode(t, manySessions) }},
+				{Name: "node of a session whose Close failed", Needs: NeedLink, Check: closesUnclosed},
 				leavesCount("keys", func(r Residue) int { return r.Keys }),
 				{Name: "keys after a Create in doubt", Needs: NeedLink | NeedHold | NeedResidue, Check: leavesNoKeyInDoubt},
 				{Name: "connections after calls without an answer", Needs: NeedLink | NeedResidue, Check: leavesNoConnUnanswered},
@@ -129,26 +131,6 @@ func closeEndsCalls(t *Trial) {
 			t.Fatalf("%s has not returned a second after Conn.Close", ms[i].name)
 		}
 	}
-}
-
-// closeLeavesNoNode closes a connection with two sessions over a link that works: their
-// nodes go sooner than the leases could run out (see S5).
-func closeLeavesNoNode(t *Trial) {
-	const tries = 3
-	for range tries {
-		c := t.Open()
-		n, m := t.Create(t.SessionOn(c), dir, "0"), t.Create(t.SessionOn(c), other, "0")
-		t.Sees(n)
-		t.Sees(m)
-		took := t.timed(func() { t.closeConn(c) })
-		left := max(t.h.TTL/2-took, t.lateness())
-		if t.comes(left, t.absent(n)) && t.comes(left, t.absent(m)) {
-			return
-		}
-		t.Eventually(t.h.Expiry, t.absent(n))
-		t.Eventually(t.h.Expiry, t.absent(m))
-	}
-	t.Fatalf("Conn.Close over a link that works left the nodes of its sessions for half a TTL (%v) and more, %d times in a row", t.h.TTL/2, tries)
 }
 
 // busy makes use of all of a connection: sessions, one of them closed, nodes,

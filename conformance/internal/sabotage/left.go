@@ -94,6 +94,16 @@ func leftoverSabotages() []Sabotage {
 			},
 		},
 		{
+			Name: "ten-sessions-revoked", Breaks: "N1",
+			Doc:   "Conn.Close revokes the first ten sessions, and lets the leases of the others run out.",
+			Apply: leaveAfterTen,
+		},
+		{
+			Name: "failed-close-forgotten", Breaks: "N1",
+			Doc:   "Conn.Close does not know of sessions that were closed, also when that failed and the store still has them.",
+			Apply: forgetFailedClose,
+		},
+		{
 			Name: "close-waits-for-the-store", Breaks: "N1",
 			Doc: "Conn.Close closes each session in turn and waits for the answers. (etcd's Session.Close blocks up to the TTL.)",
 			Apply: eachConn(func(c *conn) {
