@@ -33,6 +33,7 @@ func createRules() []Rule {
 				{Name: "connections reset", Needs: NeedLink, Check: createUnderResets},
 				{Name: "connections reset, many at a time", Needs: NeedLink, Check: createManyUnderResets},
 				{Name: "several requests overtaken", Needs: NeedLink | NeedHold, Check: requestsOvertaken},
+				{Name: "many requests overtaken", Needs: NeedLink | NeedHold, Check: manyDeleted},
 				{Name: "request overtaken a TTL later", Needs: NeedLink | NeedHold, Check: overtakenByATTL},
 				{Name: "request overtaken, and the next one unanswered", Needs: NeedLink | NeedHold, Check: overtakenUnanswered},
 				{Name: "request overtaken after a deletion", Needs: NeedLink | NeedHold, Check: overtakenAfterDelete},

@@ -23,6 +23,7 @@ func slotRules() []Rule {
 				{Name: "reply lost", Needs: NeedLink, Check: abandonsLostReply},
 				{Name: "request late", Needs: NeedLink, Check: abandonsLateRequest},
 				{Name: "deletion in doubt", Needs: NeedLink | NeedHold, Check: abandonsAfterDoubtedDelete},
+				{Name: "many requests overtaken", Needs: NeedLink | NeedHold, Check: manyAbandoned},
 				{Name: "another slot's Create under way", Needs: NeedLink | NeedHold, Check: abandonsBesideCreate},
 			}, andCtxAlive(
 				Case{Name: "request overtaken", Needs: NeedLink | NeedHold, Check: abandonsOvertaken},

@@ -17,7 +17,7 @@ func optionalSabotages() (all []Sabotage) {
 	moved := slices.DeleteFunc(slices.Concat(createSabotages(), slotSabotages(), dataSabotages(), listSabotages()), func(s Sabotage) bool {
 		return s.Breaks == "L5" || s.Breaks == "C4" || slices.Contains(ofOthers, s.Name)
 	})
-	for _, s := range append(moved, manyRules()...) {
+	for _, s := range slices.Concat(moved, manyRules(), []Sabotage{abandonsSixteen()}) {
 		if s.Breaks != "L4" {
 			all = append(all, s.in("CreateList", "F1", driver.CapCreateList, inCreateList))
 		}

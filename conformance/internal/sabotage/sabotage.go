@@ -71,6 +71,7 @@ func All() []Sabotage {
 		quietSabotages(),
 		backoffSabotages(),
 		doubtSabotages(),
+		doubtManySabotages(),
 	)
 }
 
