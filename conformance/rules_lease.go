@@ -75,6 +75,55 @@ func survivesOfLong(t *Trial) {
 	t.alive(s, n)
 }
 
+// shortest is the name of the cases with the shortest TTL that is granted. They are made in
+// virtual time only: a machine that stands still for so long ends the session.
+const shortest = "shortest TTL"
+
+// ofShortest opens a session with a TTL of half the harness's, and opens it again with half as
+// much, at most four times in all, while the store grants it.
+func (t *Trial) ofShortest(c driver.Conn) (s driver.Session) {
+	ttl := t.h.TTL
+	for range 4 {
+		ttl /= 2
+		next, err := c.OpenSession(t.ctx, ttl)
+		if errors.Is(err, driver.ErrInvalid) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("OpenSession with a TTL of %v: %v", ttl, err)
+		}
+		if s != nil {
+			_ = s.Close(t.ctx) // what it owes is for S5
+		}
+		s = next
+	}
+	if s == nil {
+		t.NotOffered(fmt.Sprintf("a TTL of %v", ttl))
+	}
+	return s
+}
+
+// doneFirstOfShortest breaks the link of a session with such a TTL when it has been renewed.
+func doneFirstOfShortest(t *Trial) {
+	c, l := t.OpenLink()
+	s := t.ofShortest(c)
+	n := t.Create(s, dir, "0")
+	if t.within(3*s.TTL(), s.Done()) {
+		t.leaveTo("S3", "the session has ended")
+	}
+	t.Sees(n)
+	l.Freeze(netfault.Both)
+	t.doneBeforeGone(s, n)
+}
+
+// survivesOfShortest leaves such a session alone for three TTL.
+func survivesOfShortest(t *Trial) {
+	s := t.ofShortest(t.Open())
+	n := t.Create(s, dir, "0")
+	t.stays(s, 3*s.TTL())
+	t.alive(s, n)
+}
+
 // expiryOf is the harness's Expiry for a session that may live longer than the
 // harness's TTL.
 func (t *Trial) expiryOf(s driver.Session) time.Duration {

@@ -26,6 +26,7 @@ func sessionRules() []Rule {
 				Case{Name: fraction, Needs: NeedLink, Check: doneFirstOfFraction},
 				Case{Name: "with a margin", Needs: NeedLink, Check: doneWithMargin},
 				Case{Name: long, Needs: NeedLink, Check: doneFirstOfLong, virtual: true, idle: true, patience: 10},
+				Case{Name: shortest, Needs: NeedLink, Check: doneFirstOfShortest, virtual: true},
 				Case{Name: "two times to live", Needs: NeedLink, Check: doneFirstOfEach},
 				Case{Name: "closed over a link frozen down", Needs: NeedLink, Check: doneFirstAtClose},
 				Case{Name: "connection closed", Check: doneFirstAtConnClose},
@@ -55,6 +56,7 @@ func sessionRules() []Rule {
 				Case{Name: "calls all the time", Check: survivesCalls},
 				quiet("a long quiet time", 0, livesLong),
 				Case{Name: long, Check: survivesOfLong, idle: true, patience: 10},
+				Case{Name: shortest, Check: survivesOfShortest, virtual: true},
 				Case{Name: "connections reset", Needs: NeedLink, Check: survivesResets},
 				Case{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) {
 					c, l := t.OpenLink()

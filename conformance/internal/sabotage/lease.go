@@ -56,6 +56,18 @@ func leaseSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "short-ttl-ends-late", Breaks: "S1",
+			Doc: "The deadline is looked at every 300 ms at the most, which is longer than the margin of a short TTL.",
+			Apply: shortTTL(func(s *session) {
+				delayEnd(s, func() time.Duration { return 300 * time.Millisecond })
+			}),
+		},
+		{
+			Name: "short-ttl-not-renewed", Breaks: "S3",
+			Doc:   "A session with a TTL that is shorter than the interval of the renewals is not renewed.",
+			Apply: shortTTL(func(s *session) { endAfter(s, s.TTL()) }),
+		},
+		{
 			Name: "fraction-of-a-second-renewed", Breaks: "S3",
 			Doc: "Whole seconds and the rest are two numbers, and renewals send the rest: the session ends with the first that is late.",
 			Apply: eachConn(func(c *conn) {
@@ -114,6 +126,15 @@ func longTTL(most time.Duration, sabotage func(s *session, asked time.Duration))
 			s := &session{Session: in, conn: c, ctx: ctx}
 			sabotage(s, ttl)
 			return s.offered(), nil
+		}
+	})
+}
+
+// shortTTL makes the Apply of a sabotage of sessions with a TTL below 600 ms.
+func shortTTL(sabotage func(s *session)) func(conformance.Harness) conformance.Harness {
+	return eachSession(func(s *session) {
+		if s.TTL() < 600*time.Millisecond {
+			sabotage(s)
 		}
 	})
 }
