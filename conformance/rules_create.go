@@ -17,6 +17,7 @@ func createRules() []Rule {
 			Cases: []Case{
 				{Name: "one", Check: createsOne},
 				{Name: "many at a time", Check: createsMany},
+				{Name: "ids nearly alike", Check: createsAlike},
 			},
 		},
 		{
@@ -120,6 +121,24 @@ func createsMany(t *Trial) {
 	}
 	if nodes := t.Nodes(dir); len(nodes) != sessions*each {
 		t.Fatalf("%d nodes were created, and a third client sees %d", sessions*each, len(nodes))
+	}
+}
+
+// createsAlike uses ids that differ in a capital letter, or in the last byte of the longest id.
+func createsAlike(t *Trial) {
+	s := t.Session()
+	ids := []string{"a", "A", "abcdefghijklmno", "abcdefghijklmnop", "abcdefghijklmnoq", "abcdefghijklmnoP"}
+	made := make(map[string]string) // ids, by key
+	for _, id := range ids {
+		n := t.Create(s, dir, id)
+		if twin, taken := made[n.Key]; taken || n.ID != id {
+			t.Fatalf("Create of %s returned %s; the ids with this key so far: %q", id, show(n), twin)
+		}
+		made[n.Key] = id
+		t.Eventually(t.patience(), t.only(s, id, n))
+	}
+	if nodes := t.Nodes(dir); len(nodes) != len(ids) {
+		t.Fatalf("nodes with the ids %q were created, and a third client sees %s", ids, show(nodes...))
 	}
 }
 

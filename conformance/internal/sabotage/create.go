@@ -3,6 +3,7 @@ package sabotage
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,16 @@ func createSabotages() []Sabotage {
 					return a.n, a.err
 				}
 			}),
+		},
+		{
+			Name: "ids-without-case", Breaks: "C1",
+			Doc:   "The store does not tell capital letters from small ones, and the driver leaves ids as they are. (A column with a collation.)",
+			Apply: asID(strings.ToLower),
+		},
+		{
+			Name: "ids-cut-short", Breaks: "C1",
+			Doc:   "The name of a node has room for twelve bytes of its id.",
+			Apply: asID(func(id string) string { return id[:min(len(id), 12)] }),
 		},
 		{
 			Name: "created-anew", Breaks: "C2",
