@@ -17,7 +17,7 @@ func listRules() []Rule {
 			Cases: append([]Case{
 				{Name: "neighbors", Check: listsOneDirectory},
 				{Name: "many nodes", Check: listsMany},
-				{Name: "long names", Check: listsLongNames},
+				{Name: "similar directories", Check: listsAlike},
 				{Name: "updated in a long line", Check: listsUpdated},
 				{Name: "data of all sizes", Check: listsSizes},
 				{Name: "session ended by the store", Needs: NeedExpire, Check: listsWhenEnded},

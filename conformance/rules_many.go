@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -186,26 +185,6 @@ func (t *Trial) fill(s driver.Session, n int) []driver.Node {
 	})
 	slices.SortFunc(line, func(n, m driver.Node) int { return cmp.Compare(n.Seq, m.Seq) })
 	return line
-}
-
-// listsLongNames has directories whose names are as long as they may be, and differ in the
-// last byte or in a capital.
-func listsLongNames(t *Trial) {
-	s := t.Session()
-	long := strings.Repeat("d", driver.MaxDir-1)
-	names := []string{long + "1", long + "2", long + "d", long + "D", long, long[:64]}
-	nodes := make([]driver.Node, len(names))
-	for i, name := range names {
-		nodes[i] = t.Create(s, name, "0")
-	}
-	for who, list := range t.lists(s) {
-		for i, name := range names {
-			t.Eventually(t.patience(), func() error {
-				others := slices.Delete(slices.Clone(nodes), i, i+1)
-				return t.holds(who, list(name), nodes[i:i+1], others)
-			})
-		}
-	}
 }
 
 // listsUpdated updates nodes at the front, in the middle and at the end of a long line.

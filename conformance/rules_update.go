@@ -17,6 +17,7 @@ func updateRules() []Rule {
 				{Name: "in the middle of a line", Check: updatesData},
 				{Name: "by a node as it is listed", Check: updatesListed},
 				{Name: "data that begin alike", Check: updatesAlike},
+				{Name: "similar directories", Check: updatesInAlike},
 				{Name: "of another node, while the first is held", Needs: NeedLink | NeedHold, Check: updatesBesideAHeldOne},
 				quiet("after a long quiet time", 0, updatesLong),
 			},

@@ -39,6 +39,7 @@ func waitRules() []Rule {
 				{Name: "other changes", Check: waitsThroughChanges},
 				quiet("a long quiet time", 0, staysBlockedLong),
 				{Name: "data of all sizes", Check: waitsForSizes},
+				{Name: "similar directories", Check: waitsInAlike},
 				{Name: "a node as it is listed", Check: notNilForListed},
 				{Name: "just made", Needs: NeedLink, Check: waitsForTheNew},
 				{Name: "ctx ended", Check: givesUp},

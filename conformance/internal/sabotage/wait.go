@@ -10,7 +10,7 @@ import (
 )
 
 func waitSabotages() []Sabotage {
-	return append(manyWaitSabotages(), []Sabotage{
+	return append(append(manyWaitSabotages(), alikeWaitSabotages()...), []Sabotage{
 		{
 			Name: "gone-before-unseen", Breaks: "W1",
 			Doc: "A watch on a node that is gone waits for it to come and go. (ZooKeeper's ExistsW; a lost wake-up: kazoo PR #170.)",
