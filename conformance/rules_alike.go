@@ -2,9 +2,10 @@ package conformance
 
 import (
 	"fmt"
-	"github.com/coordkit/coordkit/coord/driver"
 	"slices"
 	"strings"
+
+	"github.com/coordkit/coordkit/coord/driver"
 )
 
 // alikeNames are names of directories that a driver may take for one another: they are as

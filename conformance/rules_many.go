@@ -15,7 +15,8 @@ const (
 	manySessions = 24   // of one connection
 	manyWaits    = 100  // of one session, and for one node
 	manyWatches  = 40   // of one connection
-	manyWaitedOn = 40   // nodes of one WaitAny
+	manyWaitedOn = 120  // nodes of one WaitAny
+	manyWatched  = 520  // nodes of one watch: more than 500, a common size of pages
 	manyOwned    = 150  // nodes of one session
 	manyListed   = 1100 // nodes of one directory: more than the page of a store, which is often 1,000
 	manyStates   = 1100 // of one directory, one after another
@@ -164,6 +165,20 @@ func watchesManyStates(t *Trial) {
 		v.delete(s, n)
 		v.shows(o, fmt.Sprintf("change %d", 2*i+2))
 	}
+}
+
+// watchesManyNodes watches a directory of many nodes, of which the last goes and another one
+// takes its place.
+func watchesManyNodes(t *Trial) {
+	c, s := t.Open(), t.Session()
+	line := t.fill(s, manyWatched)
+	v := t.view(line...)
+	o := t.observe(t.ctx, c, dir)
+	v.shows(o, fmt.Sprintf("it began with %d nodes", len(line)))
+	v.delete(s, line[len(line)-1])
+	v.shows(o, fmt.Sprintf("the last of %d nodes was deleted", len(line)))
+	v.create(s, "last")
+	v.shows(o, fmt.Sprintf("a node was created behind %d others", len(line)-1))
 }
 
 // listsMany makes more nodes than a store returns in one page by habit.

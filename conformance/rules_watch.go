@@ -27,6 +27,7 @@ func watchRules() []Rule {
 				{Name: "several watches", Check: watchesTogether},
 				{Name: "many watches", Check: watchesMany},
 				{Name: "similar directories", Check: watchesInAlike},
+				{Name: "many nodes", Check: watchesManyNodes},
 				{Name: "many states", Check: watchesManyStates},
 				quiet("after a long quiet time", 0, watchesLong),
 				{Name: "session closed", Check: func(t *Trial) { watchesEnd(t, func(s driver.Session) { _ = s.Close(t.ctx) }) }},

@@ -91,6 +91,15 @@ func waitAnySabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "first-of-many", Breaks: "F2",
+			Doc: "WaitAny hears of the first 100 nodes only.",
+			Apply: eachSession(func(s *session) {
+				s.waitAny = func(ctx context.Context, nodes []driver.Node) (int, error) {
+					return optional[driver.AnyWaiter](s.Session).WaitAny(ctx, nodes[:min(len(nodes), 100)])
+				}
+			}),
+		},
+		{
 			Name: "waits-for-nobody", Breaks: "F2",
 			Doc: "WaitAny of no nodes waits until it is given up.",
 			Apply: eachSession(func(s *session) {

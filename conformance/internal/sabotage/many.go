@@ -78,6 +78,15 @@ func manyWatchSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "first-nodes-watched", Breaks: "V1",
+			Doc: "A watch shows the first 500 nodes: one page.",
+			Apply: eachState(func(*loop) func([]driver.Node) [][]driver.Node {
+				return func(nodes []driver.Node) [][]driver.Node {
+					return [][]driver.Node{nodes[:min(len(nodes), 500)]}
+				}
+			}),
+		},
+		{
 			Name: "thousand-states", Breaks: "V1",
 			Doc: "A watch has room for a thousand states, and shows no more.",
 			Apply: hidden(func(*loop) func(_, _ []driver.Node) bool {
