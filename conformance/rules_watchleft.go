@@ -2,7 +2,9 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ func watchLeftCases() []Case {
 	return []Case{
 		{Name: "loop left, one directory", Needs: NeedResidue, Check: func(t *Trial) { leavesNoFeed(t, 1, true) }},
 		{Name: "loop left, many directories", Needs: NeedResidue, Check: func(t *Trial) { leavesNoFeed(t, watchesAtATime, true) }},
+		{Name: "loop left by a panic", Needs: NeedResidue, Check: leavesNoFeedInPanic},
 		{Name: "canceled, one directory", Needs: NeedResidue, Check: func(t *Trial) { leavesNoFeed(t, 1, false) }},
 		{Name: "canceled, many directories", Needs: NeedResidue, Check: func(t *Trial) { leavesNoFeed(t, watchesAtATime, false) }},
 		{Name: "canceled on a frozen link", Needs: NeedLink | NeedResidue, Check: leavesNoFeedFrozen},
@@ -94,6 +97,30 @@ func leavesNoFeed(t *Trial, count int, leave bool) {
 		t.endFeeds(t.feeds(c, dirs, leave))
 	}
 	t.noMoreWatches(before, sharedWatches, fmt.Sprintf("%d watches of %d directories had ended", watchRounds*watchesAtATime, count))
+}
+
+// leavesNoFeedInPanic has the loop's body panic, and the caller recover.
+func leavesNoFeedInPanic(t *Trial) {
+	c, dirs := t.Open(), t.feedDirs(watchesAtATime)
+	before := t.watchesNow()
+	for _, dir := range dirs {
+		t.panics(t.watch(t.ctx, c, dir))
+	}
+	t.noMoreWatches(before, sharedWatches, fmt.Sprintf("the loops over %d watches were left by a panic", len(dirs)))
+}
+
+// panics ranges over what Watch returned until the first state, and panics then.
+func (t *Trial) panics(seq iter.Seq2[[]driver.Node, error]) {
+	left := errors.New("the consumer panics")
+	defer func() {
+		if p := recover(); p != nil && p != any(left) {
+			panic(p)
+		}
+	}()
+	for range seq {
+		panic(left)
+	}
+	t.NotVerified("a watch did not show the directory, which V1 is about")
 }
 
 // leavesNoFeedFrozen ends watches when nobody can tell the store.

@@ -24,6 +24,15 @@ func watchLeftSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "panicked-loop-goes-on", Breaks: "V5",
+			Doc: "A loop that a panic has left keeps its watch until the connection is closed: nothing is deferred.",
+			Apply: eachLoop(func(w *loop, yield yielding) {
+				f := w.feed(w.ctx)
+				f.loop(w.ctx, yield)
+				f.stop()
+			}),
+		},
+		{
 			Name: "canceled-watch-goes-on", Breaks: "V5",
 			Doc: "A watch whose ctx has ended keeps its place in the store until the connection is closed. (Consul's queries; CURATOR-107.)",
 			Apply: eachLoop(func(w *loop, yield yielding) {
