@@ -48,8 +48,14 @@ func (t *Trial) observe(ctx context.Context, c driver.Conn, dir string) *observi
 func (t *Trial) observeWith(ctx context.Context, c driver.Conn, dir string, body func(events int) bool) *observing {
 	ctx, cancel := context.WithCancel(ctx)
 	t.Cleanup(cancel)
-	o := &observing{cancel: cancel, news: make(chan struct{})}
-	seq := t.watch(ctx, c, dir)
+	o := t.observeSeq(t.watch(ctx, c, dir), body)
+	o.cancel = cancel
+	return o
+}
+
+// observeSeq is observeWith for what Watch returned.
+func (t *Trial) observeSeq(seq iter.Seq2[[]driver.Node, error], body func(events int) bool) *observing {
+	o := &observing{news: make(chan struct{})}
 	o.done = t.Go(func() {
 		for nodes, err := range seq {
 			if !body(o.add(event{nodes, err})) {

@@ -16,6 +16,7 @@ func watchRules() []Rule {
 			Text: "Watch shows the directory as it is at once, and again after every change.",
 			Cases: []Case{
 				{Name: "at once", Check: watchesAtOnce},
+				{Name: "ranged over again", Check: watchesAgain},
 				{Name: "acknowledged before", Check: watchesAcknowledged},
 				{Name: "changed while it begins over a slow link", Needs: NeedLink, Check: watchesAsItBegins},
 				{Name: "absent directory", Check: watchesAbsent},
@@ -264,32 +265,4 @@ func watchesAbandon(t *Trial) {
 	t.abandoned(s, n)
 	v.lose(n)
 	v.shows(o, "a node was abandoned")
-}
-
-// watchesTogether has several watches on one connection, which come and go.
-func watchesTogether(t *Trial) {
-	c, s := t.Open(), t.Session()
-	v := t.view(t.Bystander(dir))
-	var all []*observing
-	for range 4 {
-		all = append(all, t.observe(t.ctx, c, dir))
-	}
-	elsewhere := t.observe(t.ctx, c, other)
-	for len(all) > 0 {
-		n := v.create(s, "0")
-		for _, o := range all {
-			v.shows(o, "a node was created, in several watches")
-		}
-		v.delete(s, n)
-		for _, o := range all {
-			v.shows(o, "a node was deleted, in several watches")
-		}
-		all[0].cancel()
-		t.within(time.Second, all[0].done) // V4
-		all = all[1:]
-	}
-	n := t.Create(s, other, "0")
-	if err := t.awaits(elsewhere, t.patience(), t.view(n).look); err != nil {
-		t.Fatalf("a watch of another directory, after those beside it had ended, does not show a new node: %v", err)
-	}
 }

@@ -64,7 +64,8 @@ type Watcher interface {
 	// when ctx ends, ErrClosed when the Conn is closed, and otherwise what the
 	// store refuses for good, as ErrDenied (V4). Nothing happens before the
 	// sequence is ranged over, and when the loop is left nothing stays behind
-	// but what is shared and bounded (V5).
+	// but what is shared and bounded (V5). The sequence can be ranged over more
+	// than once, and each loop is a watch of its own.
 	Watch(ctx context.Context, dir string) iter.Seq2[[]Node, error]
 }
 

@@ -26,6 +26,11 @@ func watchSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "ranged-over-once", Breaks: "V1",
+			Doc:   "What Watch returns can be ranged over once; a second loop ends at once with ErrClosed.",
+			Apply: eachConn(watchesOnce),
+		},
+		{
 			Name: "watch-begins-stale", Breaks: "V1",
 			Doc: "The first state is what the connection has seen last, and not what is. (A cache that is shown before it is up to date.)",
 			Apply: eachConn(func(c *conn) {

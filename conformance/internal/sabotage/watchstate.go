@@ -3,8 +3,10 @@ package sabotage
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coordkit/coordkit/conformance"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -37,6 +39,21 @@ func unknownDirs(sabotage func(*loop, yielding)) func(conformance.Harness) confo
 				w.sound(yield)
 			})
 		})
+	}
+}
+
+// watchesOnce ends all loops over what one call of Watch returned but the first.
+func watchesOnce(c *conn) {
+	c.watch = func(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
+		sound := c.soundWatch(ctx, dir)
+		var used atomic.Bool
+		return func(yield func([]driver.Node, error) bool) {
+			if used.Swap(true) {
+				yield(nil, &driver.Error{Op: "watch", Key: dir, Kind: driver.ErrClosed})
+				return
+			}
+			sound(yield)
+		}
 	}
 }
 
