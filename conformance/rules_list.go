@@ -17,6 +17,7 @@ func listRules() []Rule {
 			Cases: append([]Case{
 				{Name: "neighbors", Check: listsOneDirectory},
 				{Name: "many nodes", Check: listsMany},
+				{Name: "directory changes all the time", Check: listsChanging},
 				{Name: "similar directories", Check: listsAlike},
 				{Name: "updated in a long line", Check: listsUpdated},
 				{Name: "data of all sizes", Check: listsSizes},

@@ -27,6 +27,7 @@ func waitRules() []Rule {
 				{Name: "after many updates", Check: waitsThroughUpdates},
 				{Name: "another wait given up", Check: waitsBesideOneThatGivesUp},
 				{Name: "gone before", Check: waitsForGone},
+				{Name: "directory changes all the time", Check: waitsInChanging},
 				{Name: "many at a time", Check: waitsForMany},
 				{Name: "many for one node", Check: waitsManyForOne},
 				quiet("after a long quiet time", 0, waitsLong),

@@ -14,7 +14,7 @@ import (
 )
 
 func listSabotages() []Sabotage {
-	return append(manyListSabotages(), []Sabotage{
+	return append(append(manyListSabotages(), busyListSabotages()...), []Sabotage{
 		{
 			Name: "listed-by-key", Breaks: "L1",
 			Doc: "The list is in the order of the keys. (zk's children come in no order; names sort otherwise than sequence numbers.)",

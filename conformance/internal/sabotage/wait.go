@@ -3,6 +3,7 @@ package sabotage
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func waitSabotages() []Sabotage {
-	return append(append(manyWaitSabotages(), alikeWaitSabotages()...), []Sabotage{
+	return append(slices.Concat(manyWaitSabotages(), alikeWaitSabotages(), busyWaitSabotages()), []Sabotage{
 		{
 			Name: "gone-before-unseen", Breaks: "W1",
 			Doc: "A watch on a node that is gone waits for it to come and go. (ZooKeeper's ExistsW; a lost wake-up: kazoo PR #170.)",
