@@ -103,8 +103,10 @@ func leavesNoFeed(t *Trial, count int, leave bool) {
 func leavesNoFeedInPanic(t *Trial) {
 	c, dirs := t.Open(), t.feedDirs(watchesAtATime)
 	before := t.watchesNow()
+	ctx, cancel := context.WithTimeout(t.ctx, 3*t.patience()) // longer than leftovers are waited for
+	defer cancel()
 	for _, dir := range dirs {
-		t.panics(t.watch(t.ctx, c, dir))
+		t.panics(t.watch(ctx, c, dir))
 	}
 	t.noMoreWatches(before, sharedWatches, fmt.Sprintf("the loops over %d watches were left by a panic", len(dirs)))
 }
@@ -117,7 +119,10 @@ func (t *Trial) panics(seq iter.Seq2[[]driver.Node, error]) {
 			panic(p)
 		}
 	}()
-	for range seq {
+	for _, err := range seq {
+		if err != nil {
+			break
+		}
 		panic(left)
 	}
 	t.NotVerified("a watch did not show the directory, which V1 is about")

@@ -15,7 +15,11 @@ func watchesAgain(t *Trial) {
 	for i := range 3 {
 		v.create(s, fmt.Sprint(i))
 		o := t.observeSeq(seq, func(int) bool { return false })
-		v.first(o)
+		if err := t.awaits(o, t.patience(), v.look); err != nil && !ended(o.done) {
+			t.NotVerified("a loop is shown nothing, which other cases are about")
+		} else if err != nil {
+			t.Fatalf("what Watch returned was ranged over %d times before: %v", i, err)
+		}
 		t.join("a loop that was left", o.done)
 	}
 }

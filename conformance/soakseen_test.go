@@ -7,7 +7,7 @@ import "strings"
 // them: the suite's own cases find all.
 var seen = strings.Fields(`
 	abandon-does-nothing abandon-voids-all abandons-namesakes absent-directory-refused
-	absent-directory-unwatched answers-mixed-up any-wakes-on-update
+	absent-directory-unwatched answers-mixed-up
 	broken-watch-is-nil burst-cut-short calls-for-renewals
 	close-without-bound connection-under-callers-ctx counter-wraps create-returns-late
 	created-in-another-session created-twice data-as-text data-cut data-trimmed deaf-after-a-reset
@@ -15,7 +15,7 @@ var seen = strings.Fields(`
 	directory-remembered dying-sessions-node error-but-created first-attempt-counts
 	first-five-nodes first-of-any foreign-keys-listed foreign-keys-panic
 	foreign-keys-removed foreign-keys-watched four-bytes-are-gone gone-before-unseen
-	gone-from-a-list index-zero keepalive-under-callers-ctx large-left-out last-in-line
+	gone-from-a-list keepalive-under-callers-ctx large-left-out last-in-line
 	late-comers-clock late-comers-token late-delete late-timer late-update-revives
 	leaving-ends-the-rest listed-after-the-removal listed-by-key listed-by-prefix
 	looks-then-watches loss-forgotten missing-directory-is-an-error
