@@ -59,7 +59,7 @@ func TestProgramsPrintTheirSeed(t *testing.T) {
 		if s.Name != "token-restarts" {
 			continue
 		}
-		for seed := range uint64(5) { // of which most find it
+		for seed := range uint64(5) { // most of them find it
 			r := programs(t, s.Apply(memHarness(time.Second)), seed+1)
 			if r.Status != conformance.Failed {
 				continue

@@ -107,7 +107,7 @@ func mutexLineRules(cs contests) []Rule {
 		cs.residueRule("M22"),
 		{
 			ID:   "M23",
-			Text: "Whoever is cut off has the promised margin to stop before anybody else has the lock: min(TTL/10, max(1 s, TTL/50)).",
+			Text: "A holder that is cut off has the promised margin to stop before another client has the lock: min(TTL/10, max(1 s, TTL/50)).",
 			Cases: slices.Concat(
 				cs.cases("cut off", NeedLink, func(d duel) { contestMargin(d, netfault.Both) }),
 				cs.cases("replies cut off", NeedLink, func(d duel) { contestMargin(d, netfault.Down) }),

@@ -21,9 +21,11 @@ func (t *Trial) fractionalTTL() time.Duration {
 	return ttl
 }
 
-// fractional opens a session with such a TTL. A store may refuse it (S7).
-func (t *Trial) fractional(c driver.Conn) (s driver.Session) {
-	ttl := t.fractionalTTL()
+// fractional opens a session with such a TTL.
+func (t *Trial) fractional(c driver.Conn) driver.Session { return t.sessionOf(c, t.fractionalTTL()) }
+
+// sessionOf opens a session with a TTL that the store may refuse (S7).
+func (t *Trial) sessionOf(c driver.Conn, ttl time.Duration) (s driver.Session) {
 	t.insist(nil, fmt.Sprintf("OpenSession with a TTL of %v", ttl), func() (err error) {
 		s, err = c.OpenSession(t.ctx, ttl)
 		if errors.Is(err, driver.ErrInvalid) {
@@ -39,22 +41,10 @@ const long = "TTL above one minute"
 
 const longTTL = 90 * time.Second
 
-// ofLong opens a session with such a TTL. A store may refuse it (S7).
-func (t *Trial) ofLong(c driver.Conn) (s driver.Session) {
-	t.insist(nil, fmt.Sprintf("OpenSession with a TTL of %v", longTTL), func() (err error) {
-		s, err = c.OpenSession(t.ctx, longTTL)
-		if errors.Is(err, driver.ErrInvalid) {
-			t.NotOffered(fmt.Sprintf("a TTL of %v", longTTL))
-		}
-		return err
-	})
-	return s
-}
-
-// doneFirstOfLong breaks the link of a session with such a TTL when it has been renewed.
+// doneFirstOfLong breaks the link of a session with a long TTL when it has been renewed.
 func doneFirstOfLong(t *Trial) {
 	c, l := t.OpenLink()
-	s := t.ofLong(c)
+	s := t.sessionOf(c, longTTL)
 	n := t.Create(s, dir, "0")
 	t.passQuietly(s)
 	t.Sees(n)
@@ -65,7 +55,7 @@ func doneFirstOfLong(t *Trial) {
 // survivesOfLong leaves such a session alone: for three TTL, or where waiting costs time for
 // as long as other quiet cases last.
 func survivesOfLong(t *Trial) {
-	s := t.ofLong(t.Open())
+	s := t.sessionOf(t.Open(), longTTL)
 	n := t.Create(s, dir, "0")
 	d := t.quietTime()
 	if t.exact {
@@ -75,15 +65,16 @@ func survivesOfLong(t *Trial) {
 	t.alive(s, n)
 }
 
-// shortest is the name of the cases with the shortest TTL that is granted. They are made in
-// virtual time only: a machine that stands still for so long ends the session.
+// shortest is the name of the cases with the shortest TTL that the store grants. They run in
+// virtual time only: on a busy machine a process may stand still for so long.
 const shortest = "shortest TTL"
 
-// ofShortest opens a session with a TTL of half the harness's, and opens it again with half as
-// much, at most four times in all, while the store grants it.
-func (t *Trial) ofShortest(c driver.Conn) (s driver.Session) {
-	ttl := t.h.TTL
-	for range 4 {
+// ofShortest opens a session with half the harness's TTL. It halves the TTL up to three times
+// more, while the store grants it.
+func (t *Trial) ofShortest(c driver.Conn) driver.Session {
+	ttl := t.h.TTL / 2
+	s := t.sessionOf(c, ttl)
+	for range 3 {
 		ttl /= 2
 		next, err := c.OpenSession(t.ctx, ttl)
 		if errors.Is(err, driver.ErrInvalid) {
@@ -92,18 +83,13 @@ func (t *Trial) ofShortest(c driver.Conn) (s driver.Session) {
 		if err != nil {
 			t.Fatalf("OpenSession with a TTL of %v: %v", ttl, err)
 		}
-		if s != nil {
-			_ = s.Close(t.ctx) // what it owes is for S5
-		}
+		_ = s.Close(t.ctx) // what it owes is for S5
 		s = next
-	}
-	if s == nil {
-		t.NotOffered(fmt.Sprintf("a TTL of %v", ttl))
 	}
 	return s
 }
 
-// doneFirstOfShortest breaks the link of a session with such a TTL when it has been renewed.
+// doneFirstOfShortest breaks the link of a session with the shortest TTL when it has been renewed.
 func doneFirstOfShortest(t *Trial) {
 	c, l := t.OpenLink()
 	s := t.ofShortest(c)

@@ -167,8 +167,8 @@ func watchesManyStates(t *Trial) {
 	}
 }
 
-// watchesManyNodes watches a directory of many nodes, of which the last goes and another one
-// takes its place.
+// watchesManyNodes watches a directory of many nodes. The last node is deleted, and another one
+// is created.
 func watchesManyNodes(t *Trial) {
 	c, s := t.Open(), t.Session()
 	line := t.fill(s, manyWatched)

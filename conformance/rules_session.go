@@ -108,14 +108,7 @@ func (t *Trial) doneBeforeGone(s driver.Session, n driver.Node) {
 func doneFirstOfEach(t *Trial) {
 	c, l := t.OpenLink()
 	short := t.SessionOn(c)
-	var long driver.Session
-	t.insist(nil, "OpenSession", func() (err error) {
-		long, err = c.OpenSession(t.ctx, 2*t.h.TTL)
-		if errors.Is(err, driver.ErrInvalid) {
-			t.NotVerified("the store does not grant twice the harness's TTL: %v", err)
-		}
-		return err
-	})
+	long := t.sessionOf(c, 2*t.h.TTL)
 	n, m := t.Create(short, dir, "0"), t.Create(long, other, "1")
 	t.Sees(n)
 	t.Sees(m)

@@ -46,8 +46,8 @@ func abandonsSixteen() Sabotage {
 	}
 }
 
-// rememberSixteen has a session remember the first sixteen slots of which a Create was given up.
-// forgotten reports whether a slot is one of the others, once for each.
+// rememberSixteen makes a session remember only the first sixteen slots whose Create was given
+// up. forgotten reports whether a slot is one of the others, once for each.
 func (s *session) rememberSixteen() (forgotten func(dir, id string) bool) {
 	type slot struct{ dir, id string }
 	var mu sync.Mutex
