@@ -39,24 +39,29 @@ func (h *Hub) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, er
 		defer func() { stop(); <-done }()
 		var shown uint64
 		for {
-			select {
-			case l := <-lists:
-				if l.At < shown {
-					continue
-				}
-				shown = l.At
-				if !yield(l.Nodes, nil) {
-					return
-				}
+			var l List
+			news := false
+			select { // whichever is ready: what has ended is looked at first
+			case l = <-lists:
+				news = true
 			case <-ctx.Done():
+			case <-done: // with the connection, or by what cannot be healed
+			}
+			switch {
+			case ctx.Err() != nil:
 				yield(nil, h.watchError(dir, nil, driver.ContextError(ctx)))
 				return
-			case <-done: // with the connection, or by what cannot be healed
-				if h.keeper.Life().Err() != nil {
-					yield(nil, h.watchError(dir, driver.ErrClosed, nil))
-				} else {
-					yield(nil, failed)
-				}
+			case h.keeper.Life().Err() != nil:
+				yield(nil, h.watchError(dir, driver.ErrClosed, nil))
+				return
+			case !news:
+				yield(nil, failed)
+				return
+			case l.At < shown:
+				continue
+			}
+			shown = l.At
+			if !yield(l.Nodes, nil) {
 				return
 			}
 		}

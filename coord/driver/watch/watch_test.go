@@ -328,3 +328,35 @@ func TestHeal(t *testing.T) {
 		}
 	})
 }
+
+// A loop is shown nothing more once its ctx has ended or the connection is closed, whatever is
+// there to be shown.
+func TestWatchShowsNothingAfterItsEnd(t *testing.T) {
+	for name, want := range map[string]error{"ctx": context.Canceled, "connection": driver.ErrClosed} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 { // of a select with several ready cases any may run
+				start(t, func(t *testing.T, s *store, h *watch.Hub, k *sessions.Keeper) {
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					var got []error
+					for _, err := range h.Watch(ctx, "d") {
+						if got = append(got, err); len(got) > 1 {
+							continue
+						}
+						s.set(1)
+						synctest.Wait() // until it is there to be shown
+						if name == "ctx" {
+							cancel()
+						} else {
+							go k.Close(nil)
+							synctest.Wait()
+						}
+					}
+					if len(got) != 2 || !errors.Is(got[1], want) {
+						t.Fatalf("the loop got %v; want a state, and then %v", got, want)
+					}
+				})
+			}
+		})
+	}
+}
