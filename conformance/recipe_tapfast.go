@@ -45,9 +45,9 @@ type tappedNames struct {
 
 func (f tappedNames) Unwrap() any { return f.next }
 
-func (f tappedNames) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
+func (f tappedNames) ListNames(ctx context.Context, dir string, last uint64) ([]driver.Node, error) {
 	return through(ctx, f.s.tap, f.s.of("ListNames"), func(ctx context.Context) ([]driver.Node, error) {
-		return f.fast.ListNames(ctx, dir)
+		return f.fast.ListNames(ctx, dir, last)
 	})
 }
 

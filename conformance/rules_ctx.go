@@ -101,7 +101,7 @@ func (t *Trial) methodsOn(c driver.Conn, s driver.Session, stays driver.Node) []
 		}})
 	}
 	if f, ok := driver.As[driver.NameLister](s); ok {
-		ms = append(ms, method{"ListNames", func(ctx context.Context) error { return holds(f.ListNames(ctx, dir)) }})
+		ms = append(ms, method{"ListNames", func(ctx context.Context) error { return holds(f.ListNames(ctx, dir, wholeLine)) }})
 	}
 	if f, ok := driver.As[driver.AnyWaiter](s); ok {
 		ms = append(ms, method{"WaitAny", func(ctx context.Context) error { _, err := f.WaitAny(ctx, nodes); return err }})

@@ -22,15 +22,15 @@ type CreateLister interface {
 	CreateList(ctx context.Context, dir, id string, data []byte) (Node, []Node, error)
 }
 
-// NameLister is an optional interface of a Session, for stores whose listings hold names,
-// and where the data of each node is one more request. Leave it out at first. It saves a
-// request for each node in a line, as most recipes look at names and order only.
+// NameLister is an optional interface of a Session. Leave it out at first. Most recipes look
+// at names and order only, and a waiter only at what is ahead of it. So ListNames saves a
+// request for each node where listings hold names alone, and elsewhere most of a long answer.
 //
-// ListNames returns what List returns, but may leave out the Data of nodes (F4); Version
-// may be zero. A key that only looks like a node may be listed until a session has waited
-// for its deletion: such a wait returns at once.
+// ListNames returns what List returns, but may leave out the Data of nodes, and the nodes
+// whose Seq is above last (F4); Version may be zero. A key that only looks like a node may be
+// listed until a session has waited for its deletion: such a wait returns at once.
 type NameLister interface {
-	ListNames(ctx context.Context, dir string) ([]Node, error)
+	ListNames(ctx context.Context, dir string, last uint64) ([]Node, error)
 }
 
 // AnyWaiter is an optional interface of a Session: it waits, as WaitDelete does for one

@@ -54,7 +54,7 @@
 //	E4  However the store fails, no call, wait, watch or session makes more than 100 attempts a second.
 //	F1  CreateList gives what Create followed by List gives; of a session with ListNames, the list may lack data.
 //	F2  WaitAny returns when any of the nodes is gone, and only then.
-//	F4  ListNames gives what List gives, with or without the data.
+//	F4  ListNames gives what List gives up to a Seq, with or without the data.
 //	V1  Watch shows the directory as it is at once, and again after every change.
 //	V2  Watch never shows an older state after a newer one.
 //	V3  A watch survives a broken connection, a lost server and compacted history.

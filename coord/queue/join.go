@@ -128,7 +128,7 @@ func (q *Queue) create(ctx context.Context, s driver.Session, dir, id string, da
 	if one && want > noLine {
 		n, line, err = lister.CreateList(ctx, dir, id, data)
 		switch {
-		case err != nil, !names, want == byName, want == forRule && q.sufficient(line):
+		case err != nil, !names, want == byName, want == forRule && q.sufficient(line), hasData(line):
 			return n, line, err
 		case len(line) == 1: // n, whose data are known
 			return n, []driver.Node{n}, nil
@@ -143,16 +143,21 @@ func (q *Queue) create(ctx context.Context, s driver.Session, dir, id string, da
 	return n, line, err
 }
 
+// hasData reports whether a driver that may leave out data has not.
+func hasData(line []driver.Node) bool {
+	return !slices.ContainsFunc(line, func(n driver.Node) bool { return n.Data == nil })
+}
+
 // sufficient reports whether the rule needs no data of a line.
 func (q *Queue) sufficient(line []driver.Node) bool { return q.suffice != nil && q.suffice(line) }
 
-// look lists what the rule needs. While the store is away the entry keeps its place, for
-// as long as its session lives.
-func (e *Entry) look(ctx context.Context) (line []driver.Node, err error) {
+// look lists what the rule needs, which is no entry behind last. While the store is away the
+// entry keeps its place, for as long as its session lives.
+func (e *Entry) look(ctx context.Context, last uint64) (line []driver.Node, err error) {
 	s := e.session.Driver()
 	err = e.session.Retry(ctx, func(ctx context.Context) (err error) {
 		if names, ok := driver.As[driver.NameLister](s); ok && e.queue.suffice != nil {
-			line, err = names.ListNames(ctx, e.dir)
+			line, err = names.ListNames(ctx, e.dir, last)
 			if err != nil || e.queue.suffice(line) {
 				return err
 			}

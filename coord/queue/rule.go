@@ -16,7 +16,8 @@ type Verdict struct {
 
 	// Before, if it has a Key, is the entry that stands between Blocker and its turn. Where
 	// the session is a driver.AnyWaiter the entry waits for Before too, and lists the line
-	// when that is gone: Blocker may be the Last then.
+	// when that is gone: Blocker may be the Last then. A rule that names Before looks at no
+	// entry behind its own.
 	Before driver.Node
 
 	// Last: nothing but Blocker is in the way. Its deletion is the grant, and the rule

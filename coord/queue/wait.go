@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -66,7 +67,11 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 			e.grant()
 			return nil
 		}
-		if line, err = e.look(ctx); err != nil {
+		last := uint64(math.MaxUint64)
+		if v.Before.Key != "" {
+			last = e.node.Seq
+		}
+		if line, err = e.look(ctx, last); err != nil {
 			return err
 		}
 	}

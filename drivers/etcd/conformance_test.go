@@ -32,7 +32,7 @@ import (
 // The driver keeps every rule, on a single server and on a cluster of three,
 // and every rule is verified.
 
-func TestConformanceSingle(t *testing.T) { conforms(t, newStand(t, "etcd", single.Get(t))) }
+func TestConformance(t *testing.T) { conforms(t, newStand(t, "etcd", single.Get(t))) }
 
 func TestConformanceThreeMembers(t *testing.T) {
 	conforms(t, newStand(t, "etcd, 3 members", triple.Get(t)))

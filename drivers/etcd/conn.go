@@ -38,7 +38,7 @@ func newConn(namespace string, keeper *sessions.Keeper, w *wire) *conn {
 
 // Caps implements driver.Conn.
 func (c *conn) Caps() driver.Caps {
-	return driver.CapCreateList | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
+	return driver.CapCreateList | driver.CapListNames | driver.CapWaitAny | driver.CapWatch | driver.CapShared | driver.CapDurable
 }
 
 // Close implements driver.Conn.

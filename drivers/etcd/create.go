@@ -72,7 +72,11 @@ func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driv
 // CreateList implements driver.CreateLister: the transaction that makes the node, or finds
 // it, lists its directory as well.
 func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (driver.Node, []driver.Node, error) {
-	return s.create(ctx, dir, id, data, s.keys.prefix(dir), clientv3.WithPrefix())
+	n, nodes, err := s.create(ctx, dir, id, data, s.keys.prefix(dir), clientv3.WithPrefix())
+	if err == nil {
+		s.waits.about(dir, func(f *feed) { f.known.listed(nodes, int64(n.Version)) })
+	}
+	return n, nodes, err
 }
 
 // create makes a node, unless it is there, and returns it with the nodes among the keys.
@@ -147,8 +151,11 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 
 // Delete implements driver.Session.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
-	_, err := s.txn(ctx, s.Write("delete", n.Key), clientv3.OpTxn(
+	r, err := s.txn(ctx, s.Write("delete", n.Key), clientv3.OpTxn(
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(n.Key), "=", int64(n.Token))},
 		[]clientv3.Op{clientv3.OpDelete(n.Key)}, nil))
+	if err == nil && r.Succeeded { // else that node was gone before, and another one may be there
+		s.waits.about(n.Dir, func(f *feed) { f.deleted(n.Key, r.Header.Revision) })
+	}
 	return err
 }

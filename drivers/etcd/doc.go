@@ -21,6 +21,7 @@
 //
 //	create, with or without the list   1
 //	update, delete, abandon, list      1
+//	list what is ahead of a waiter     0 while it waits, as the watch tells
 //	open or close a session            1
 //	wait                               1 read if the store has changed between the list and
 //	                                   the opening of the watch, else 0

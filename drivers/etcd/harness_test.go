@@ -162,11 +162,11 @@ func (f *fixture) eventuallyOpen(dir string, waits int) {
 		f.waits.mu.Lock()
 		defer f.waits.mu.Unlock()
 		feed := f.waits.feeds[dir]
-		if feed == nil || feed.from == 0 || len(feed.users) < waits {
+		if feed == nil || feed.known.from == 0 || len(feed.users) < waits {
 			return false
 		}
 		for c := range feed.users {
-			if c.seen < feed.from {
+			if c.seen < feed.known.from {
 				return false
 			}
 		}

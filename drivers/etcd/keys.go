@@ -33,7 +33,7 @@ func (k keyspace) asNode(dir string, kv *mvccpb.KeyValue, revision int64) (drive
 	name, ok := strings.CutPrefix(string(kv.Key), k.prefix(dir))
 	session, id, _ := strings.Cut(name, "-")
 	lease, err := strconv.ParseInt(session, 16, 64)
-	if !ok || err != nil || lease <= 0 || lease != kv.Lease || formatLease(lease) != session || !driver.ValidID(id) {
+	if !ok || err != nil || lease <= 0 || lease != kv.Lease || len(session) != 16 || strings.ToLower(session) != session || !driver.ValidID(id) {
 		return driver.Node{}, false
 	}
 	return driver.Node{

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -79,10 +80,25 @@ func (s *session) revoke(ctx context.Context) error {
 }
 
 // List implements driver.Session.
-func (s *session) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
+func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
+	return s.ListNames(ctx, dir, math.MaxUint64)
+}
+
+// ListNames implements driver.NameLister. A session that has waited in the directory often
+// knows without a request what is ahead of a node.
+func (s *session) ListNames(ctx context.Context, dir string, last uint64) (nodes []driver.Node, err error) {
+	var upTo []clientv3.OpOption
+	if last <= math.MaxInt64 {
+		upTo = append(upTo, clientv3.WithMaxCreateRev(int64(last)))
+	}
 	o := s.Read("list", dir)
 	err = s.Do(ctx, o, func(ctx context.Context) (err error) {
-		nodes, _, err = s.list(ctx, o, dir)
+		known := false
+		s.waits.about(dir, func(f *feed) { nodes, known = f.known.upTo(last) })
+		if known {
+			return nil
+		}
+		nodes, _, err = s.list(ctx, o, dir, upTo...)
 		return err
 	})
 	return nodes, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -53,8 +54,8 @@ func read(name, dir string) attempt.Op {
 
 // list lists a directory, as part of a request of attempt.Op.Do. The read is linearizable,
 // hence L5. The revision is that of the list.
-func (s *store) list(ctx context.Context, o attempt.Op, dir string) ([]driver.Node, int64, error) {
-	r, err := s.kv.Get(ctx, s.keys.prefix(dir), clientv3.WithPrefix())
+func (s *store) list(ctx context.Context, o attempt.Op, dir string, opts ...clientv3.OpOption) ([]driver.Node, int64, error) {
+	r, err := s.kv.Get(ctx, s.keys.prefix(dir), append(opts, clientv3.WithPrefix())...)
 	if err != nil {
 		return nil, 0, answer(o, err)
 	}
@@ -113,4 +114,39 @@ func next(ctx context.Context, o attempt.Op, events <-chan clientv3.WatchRespons
 	case <-ctx.Done():
 		return r, ctx.Err()
 	}
+}
+
+// memory is what a client knows of a directory without a request: of every deletion after a
+// revision and, if it has listed the directory since, of the line.
+type memory struct {
+	from int64            // the revision; 0: nothing is known
+	gone map[string]int64 // the revisions of the last deletions
+	line []driver.Node    // the directory as it was at the revision at
+	at   int64            // 0: it was not listed
+}
+
+const mostGone = 4096 // deletions to remember
+
+// begin starts anew at a revision.
+func (m *memory) begin(from int64) {
+	*m = memory{from: from, gone: make(map[string]int64)}
+}
+
+// listed takes note of the directory as it was at a revision.
+func (m *memory) listed(nodes []driver.Node, revision int64) {
+	if revision >= m.from && revision > m.at {
+		m.line, m.at = slices.Clone(nodes), revision
+	}
+}
+
+// upTo returns the nodes up to a Seq, without data. They are known if the directory was listed
+// when the last of them was there.
+func (m *memory) upTo(last uint64) (nodes []driver.Node, known bool) {
+	for _, n := range m.line {
+		if n.Seq <= last && m.gone[n.Key] <= int64(n.Token) {
+			n.Data = nil // it may have been updated
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, uint64(m.at) >= last
 }

@@ -106,9 +106,18 @@ func (w *waits) leave(f *feed, c *wait) {
 	}
 }
 
+// about calls do with the feed of a directory, if there is one that is open.
+func (w *waits) about(dir string, do func(f *feed)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f := w.feeds[dir]; f != nil && f.known.from != 0 {
+		do(f)
+	}
+}
+
 // feed tells of deletions. As long as it is open it knows of every one after a revision:
-// who saw a node at that revision or later has nothing to ask. For the others one read
-// tells.
+// a call that saw a node at that revision or later has nothing to ask. For the others one
+// read tells.
 type feed struct {
 	*waits
 	dir  string
@@ -116,8 +125,7 @@ type feed struct {
 	stop context.CancelFunc
 
 	// The lock of waits guards them.
-	from  int64            // the revision; 0 before it was opened
-	gone  map[string]int64 // the revisions of the last deletions
+	known memory
 	users map[*wait]struct{}
 	idle  *time.Timer
 }
@@ -134,7 +142,7 @@ func (f *feed) remove() {
 // tell ends a wait if one of its nodes is known to be gone.
 func (f *feed) tell(c *wait) {
 	for i, n := range c.nodes {
-		if f.gone[n.Key] > int64(n.Token) {
+		if f.known.gone[n.Key] > int64(n.Token) {
 			c.end(i, nil)
 			return
 		}
@@ -176,7 +184,7 @@ func (f *feed) follow(ctx context.Context, _ string, show func(watch.List)) erro
 			if !ok || r.Err() != nil {
 				return unavailable(o, answer(o, r.Err()))
 			}
-			f.deleted(r.Events)
+			f.heard(r.Events)
 		case err := <-read:
 			if err != nil {
 				return err
@@ -197,11 +205,11 @@ func (f *feed) opened(from int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for c := range f.users {
-		if f.from != 0 {
+		if f.known.from != 0 {
 			c.seen = 0
 		}
 	}
-	f.from, f.gone = from, make(map[string]int64)
+	f.known.begin(from)
 }
 
 // doubtful returns the waits whose nodes may have gone without the feed's knowing.
@@ -209,7 +217,7 @@ func (f *feed) doubtful() (waits []*wait) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for c := range f.users {
-		if c.seen < f.from {
+		if c.seen < f.known.from {
 			waits = append(waits, c)
 		}
 	}
@@ -233,6 +241,7 @@ func (f *feed) settle(ctx context.Context, o attempt.Op, waits []*wait) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.known.listed(nodes, revision)
 	for _, c := range waits {
 		c.seen = max(c.seen, revision)
 		for i, n := range c.nodes {
@@ -245,27 +254,34 @@ func (f *feed) settle(ctx context.Context, o attempt.Op, waits []*wait) error {
 	return nil
 }
 
-// mostGone is of how many deletions a feed knows.
-const mostGone = 4096
-
-func (f *feed) deleted(events []*clientv3.Event) {
+func (f *feed) heard(events []*clientv3.Event) {
 	if len(events) == 0 {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range events {
-		f.gone[string(e.Kv.Key)] = e.Kv.ModRevision
+		f.deleted(string(e.Kv.Key), e.Kv.ModRevision)
 	}
-	for c := range f.users {
-		f.tell(c)
-	}
-	if last := events[len(events)-1].Kv.ModRevision; len(f.gone) > mostGone {
+	if len(f.known.gone) > mostGone {
+		last := events[len(events)-1].Kv.ModRevision
 		for c := range f.users { // they were told
-			if c.seen >= f.from {
+			if c.seen >= f.known.from {
 				c.seen = last
 			}
 		}
-		f.from, f.gone = last, make(map[string]int64)
+		f.known.begin(last)
+	}
+}
+
+// deleted ends the waits for a node that is gone. The caller holds the lock.
+func (f *feed) deleted(key string, revision int64) {
+	f.known.gone[key] = max(f.known.gone[key], revision)
+	for c := range f.users {
+		for i, n := range c.nodes {
+			if n.Key == key && revision > int64(n.Token) {
+				c.end(i, nil)
+			}
+		}
 	}
 }

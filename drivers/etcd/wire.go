@@ -197,7 +197,7 @@ func (w *wire) once(ctx context.Context, method string, req, reply any, opts []g
 	case code == codes.Unavailable:
 		return !notEtcd(err), attempt.NotSent(cause(err))
 	}
-	return isAny(err, refusals...), err
+	return err != nil && isAny(err, refusals...), err
 }
 
 // reach waits until there is a connection, or the reason why there is none.

@@ -2,6 +2,7 @@ package zk
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -57,7 +58,7 @@ func TestAlone(t *testing.T) {
 	// What it knows is what a list shows.
 	n, all, err := s.CreateList(within(t), "d", "0", nil)
 	must(t, err)
-	listed, err := s.ListNames(within(t), "d")
+	listed, err := s.ListNames(within(t), "d", math.MaxUint64)
 	must(t, err)
 	if len(all) != 1 || len(listed) != 1 || !all[0].Same(listed[0]) || !all[0].Same(n) || all[0].Seq != listed[0].Seq {
 		t.Errorf("shown %+v, and listed %+v", all, listed)

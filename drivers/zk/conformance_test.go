@@ -25,7 +25,7 @@ import (
 // The driver keeps every rule, on a single server and on an ensemble of three,
 // and every rule is verified.
 
-func TestConformanceSingle(t *testing.T) { conforms(t, "zk", single.Get(t)) }
+func TestConformance(t *testing.T) { conforms(t, "zk", single.Get(t)) }
 
 func TestConformanceThreeMembers(t *testing.T) { conforms(t, "zk, 3 members", triple.Get(t)) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 
@@ -31,13 +32,13 @@ func TestNamesCost(t *testing.T) {
 		}
 	}), sent{"multi": 1, "children": 1})
 	wantSent(t, "a list", f.tap.during(func() {
-		all, err := s.ListNames(within(t), "d")
+		all, err := s.ListNames(within(t), "d", math.MaxUint64)
 		must(t, err)
 		if len(all) != many+1 || !all[many].Same(own) {
 			t.Errorf("listed %+v", all)
 		}
 	}), sent{"children": 1})
-	all, err := s.ListNames(within(t), "missing")
+	all, err := s.ListNames(within(t), "missing", math.MaxUint64)
 	if err != nil || len(all) != 0 {
 		t.Errorf("listed %+v, %v", all, err)
 	}
@@ -63,7 +64,7 @@ func TestNamesBeyondTheSequence(t *testing.T) {
 	if len(all) != 2 || !all[1].Same(n) {
 		t.Errorf("made %+v and listed %+v", n, all)
 	}
-	all, err = s.ListNames(within(t), "d")
+	all, err = s.ListNames(within(t), "d", math.MaxUint64)
 	must(t, err)
 	if len(all) != 2 || !all[1].Same(n) {
 		t.Errorf("listed %+v", all)

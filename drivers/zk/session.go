@@ -168,8 +168,8 @@ func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
 	return s.list(ctx, dir, false)
 }
 
-// ListNames implements driver.NameLister.
-func (s *session) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
+// ListNames implements driver.NameLister. The answer holds all names in any case.
+func (s *session) ListNames(ctx context.Context, dir string, _ uint64) ([]driver.Node, error) {
 	return s.list(ctx, dir, true)
 }
 

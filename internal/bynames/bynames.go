@@ -4,6 +4,7 @@ package bynames
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -57,13 +58,13 @@ type namesSession struct {
 func (s namesSession) Unwrap() any { return s.Session }
 
 // ListNames implements driver.NameLister.
-func (s namesSession) ListNames(ctx context.Context, dir string) ([]driver.Node, error) {
+func (s namesSession) ListNames(ctx context.Context, dir string, last uint64) ([]driver.Node, error) {
 	s.lists.named.Add(1)
 	line, err := s.Session.List(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	line = slices.Clone(line) // which may be shared
+	line = slices.DeleteFunc(slices.Clone(line), func(n driver.Node) bool { return n.Seq > last })
 	for i := range line {
 		line[i].Data = nil
 	}
@@ -79,7 +80,7 @@ func (s namesSession) CreateList(ctx context.Context, dir, id string, data []byt
 	if err != nil {
 		return n, nil, err
 	}
-	line, err := s.ListNames(ctx, dir)
+	line, err := s.ListNames(ctx, dir, math.MaxUint64)
 	return n, line, err
 }
 

@@ -27,6 +27,7 @@ type trips struct {
 	farther requests // behind another program that waits
 	again   requests // likewise, for a program that waits already
 	look    requests // of a waiter when the entry before its blocker is gone
+	watched requests // likewise, if the program had a waiter in line before
 	// Once for each program, if others write while it begins to watch the line.
 	begin requests
 }
@@ -58,6 +59,7 @@ func TestRoundTripsOnZooKeeper(t *testing.T) {
 		farther: requests{"transaction": 1, "read": 1, "watch": 3},
 		again:   requests{"transaction": 1, "read": 1, "watch": 2},
 		look:    requests{"read": 1},
+		watched: requests{"read": 1},
 	})
 }
 
@@ -71,6 +73,7 @@ func TestRoundTripsOnConsul(t *testing.T) {
 		farther: requests{"transaction": 1},
 		again:   requests{"transaction": 1},
 		look:    requests{"read": 1},
+		watched: requests{"read": 1},
 	})
 }
 
@@ -204,7 +207,7 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	c.want(t, "learning that it is next", want.look)
 	unlock(held)
 	held = <-third
-	b.want(t, "release, and learning that it is next", want.release, want.look)
+	b.want(t, "release, and learning that it is next", want.release, want.watched)
 	c.want(t, "handoff to who was third")
 	unlock(held)
 	held = <-fourth

@@ -3,6 +3,7 @@ package random
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/coordkit/coordkit/conformance/internal/model"
 	"github.com/coordkit/coordkit/coord/driver"
@@ -61,7 +62,9 @@ func (r *run) prepare(s Step) (made, func(*model.Call)) {
 		return listing(session.List, dir)
 	case model.ListNames:
 		if f, ok := driver.As[driver.NameLister](session.Session); ok {
-			return listing(f.ListNames, dir)
+			return listing(func(ctx context.Context, dir string) ([]driver.Node, error) {
+				return f.ListNames(ctx, dir, math.MaxUint64)
+			}, dir)
 		}
 		return nil, nil
 	case model.Close:

@@ -164,7 +164,7 @@ func inCreateList(s, broken *session) driver.Session {
 
 // inNames has ListNames do what the broken List does.
 func inNames(s, broken *session) driver.Session {
-	return names{s.offered(), s.createList, broken.List}
+	return names{s.offered(), s.createList, upTo(broken.List)}
 }
 
 // inWaitAny has WaitAny wait by the broken WaitDelete, which an Update may have a part in.
