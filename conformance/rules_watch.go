@@ -23,6 +23,7 @@ func watchRules() []Rule {
 				{Name: "every change", Check: watchesChanges},
 				{Name: "in quick succession", Check: watchesQuickly},
 				{Name: "slow consumer", Check: watchesSlowly},
+				{Name: "beside a slow consumer", Check: watchesBesideSlow},
 				{Name: "slot used again", Check: watchesSlot},
 				{Name: "abandoned", Check: watchesAbandon},
 				{Name: "several watches", Check: watchesTogether},
