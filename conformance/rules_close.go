@@ -60,6 +60,7 @@ func closeRules() []Rule {
 				{Name: "ended by the store", Needs: NeedExpire, Check: func(t *Trial) { t.independent(t.expire) }},
 				{Name: "opened at the same time", Check: opensManyAtATime},
 				{Name: "opened one after the other", Check: opensAgain},
+				{Name: "other connections closed", Check: independentOfClosed},
 				{Name: "many of one connection", Check: func(t *Trial) { manyIndependent(t, t.closeSession) }},
 			},
 		},

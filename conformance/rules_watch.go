@@ -32,6 +32,7 @@ func watchRules() []Rule {
 				{Name: "many nodes", Check: watchesManyNodes},
 				{Name: "many states", Check: watchesManyStates},
 				quiet("after a long quiet time", 0, watchesLong),
+				{Name: "other connections closed", Check: watchesBesideClosed},
 				{Name: "session closed", Check: func(t *Trial) { watchesEnd(t, func(s driver.Session) { _ = s.Close(t.ctx) }) }},
 				{Name: "session ended by the store", Needs: NeedExpire, Check: func(t *Trial) { watchesEnd(t, t.expire) }},
 				{Name: "removed by an operator", Needs: NeedRemoveNode, Check: watchesRemoval},

@@ -68,6 +68,7 @@ func All() []Sabotage {
 		capsSabotages(),
 		leftoverSabotages(),
 		manySabotages(),
+		closeOtherSabotages(),
 		alikeSabotages(),
 		quietSabotages(),
 		backoffSabotages(),

@@ -11,7 +11,7 @@ import (
 )
 
 func waitSabotages() []Sabotage {
-	return append(slices.Concat(manyWaitSabotages(), alikeWaitSabotages(), busyWaitSabotages()), []Sabotage{
+	return append(slices.Concat(manyWaitSabotages(), closeOtherWaitSabotages(), alikeWaitSabotages(), busyWaitSabotages()), []Sabotage{
 		{
 			Name: "gone-before-unseen", Breaks: "W1",
 			Doc: "A watch on a node that is gone waits for it to come and go. (ZooKeeper's ExistsW; a lost wake-up: kazoo PR #170.)",

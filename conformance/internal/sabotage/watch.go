@@ -12,7 +12,7 @@ import (
 )
 
 func watchSabotages() []Sabotage {
-	return append(slices.Concat(manyWatchSabotages(), slowSabotages(), quietWatchSabotages(), alikeWatchSabotages()), []Sabotage{
+	return append(slices.Concat(manyWatchSabotages(), slowSabotages(), closeOtherWatchSabotages(), quietWatchSabotages(), alikeWatchSabotages()), []Sabotage{
 		{
 			Name: "watch-without-a-beginning", Breaks: "V1",
 			Doc: "A watch shows nothing before the first change. (etcd's Observe and ZooKeeper's watches tell of changes only.)",

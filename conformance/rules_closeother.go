@@ -1,0 +1,81 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/coordkit/coordkit/coord/driver"
+)
+
+// In these cases a program has three connections of one namespace, and closes the one that
+// it has opened first and the one that it has opened last. What connections share, such as
+// a client that counts its users, has to go on for the third.
+
+// three opens connections.
+func (t *Trial) three() (first, middle, last driver.Conn) { return t.Open(), t.Open(), t.Open() }
+
+const othersClosed = "two other connections of the program were closed"
+
+func watchesBesideClosed(t *Trial) {
+	s := t.Session()
+	v := t.view(t.Bystander(dir))
+	first, c, last := t.three()
+	v.first(t.observe(t.ctx, first, dir))
+	o := t.observe(t.ctx, c, dir)
+	v.first(o)
+	v.first(t.observe(t.ctx, last, dir))
+	t.closeConn(first)
+	t.closeConn(last)
+	for i := range 3 {
+		n := v.create(s, fmt.Sprint(i))
+		v.shows(o, "a node was created, when "+othersClosed)
+		v.delete(s, n)
+		v.shows(o, "a node was deleted, when "+othersClosed)
+	}
+	v.shows(t.observe(t.ctx, c, dir), "it began when "+othersClosed)
+}
+
+// waitBesideClosed has sessions of three connections wait for a node, closes two of them,
+// and returns the wait of the third. The node is of the session that is returned, too.
+func (t *Trial) waitBesideClosed() (w *waiting, owner, waiter driver.Session, n driver.Node) {
+	owner = t.Session()
+	n = t.Create(owner, dir, "0")
+	first, c, last := t.three()
+	waiter = t.SessionOn(c)
+	t.wait(t.SessionOn(first), n)
+	w = t.wait(waiter, n)
+	t.wait(t.SessionOn(last), n)
+	t.closeConn(first)
+	t.closeConn(last)
+	t.probe(waiter, owner, "probe")
+	return w, owner, waiter, n
+}
+
+// waitsBesideClosed is for W1: whether a wait ends too early is for W2.
+func waitsBesideClosed(t *Trial) {
+	w, owner, waiter, n := t.waitBesideClosed()
+	if ended(w.done) && w.err == nil {
+		t.NotVerified("WaitDelete of %s returned nil before its deletion, which W2 is about, when %s", show(n), othersClosed)
+	}
+	t.mustLive(waiter)
+	t.Delete(owner, n)
+	t.returnsNil(w, n, "its deletion, when "+othersClosed)
+}
+
+func staysBlockedBesideClosed(t *Trial) {
+	w, _, _, n := t.waitBesideClosed()
+	t.blocked(w, n, othersClosed)
+	w.cancel()
+}
+
+func independentOfClosed(t *Trial) {
+	first, c, last := t.three()
+	t.Create(t.SessionOn(first), dir, "first")
+	s := t.SessionOn(c)
+	n := t.Create(s, dir, "0")
+	t.Create(t.SessionOn(last), dir, "last")
+	t.closeConn(first)
+	t.closeConn(last)
+	t.stays(s, t.h.TTL*5/4)
+	t.alive(s, n)
+	t.callEach(c, s)
+}
