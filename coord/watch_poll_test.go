@@ -20,8 +20,15 @@ type listed struct {
 	err   atomic.Pointer[error]
 }
 
+// manyLists are more than a test should make. The next one does not return before its ctx
+// ends: without pauses between lists virtual time would stand still.
+const manyLists = 10_000
+
 func (l *listed) List(ctx context.Context, dir string) ([]driver.Node, error) {
-	l.count.Add(1)
+	if l.count.Add(1) > manyLists {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if err := l.err.Load(); err != nil {
 		return nil, *err
 	}
@@ -87,12 +94,39 @@ func TestListingBacksOffAndGoesOn(t *testing.T) {
 				conn.err.Store(nil)
 				time.Sleep(6250 * time.Millisecond)
 				o.saw("0=0")
-				w.create("1") // and the pauses are short again
+				w.create("1")
 				w.settle()
 				o.saw("0=0 1=1")
 			})
 		})
 	}
+}
+
+// After an outage the directory is listed once a second again, and the next outage begins
+// with short pauses: of 1 s, 2 s, 4 s, and then 5 s, each longer or shorter by up to a quarter.
+func TestPausesAreShortAgainAfterAnOutage(t *testing.T) {
+	polling(t, func(t *testing.T, w *watchWorld, conn *listed) {
+		w.observe(t.Context()).saw("")
+		lists := func(d time.Duration) int {
+			before := conn.count.Load()
+			time.Sleep(d)
+			return int(conn.count.Load() - before)
+		}
+		for outage := range 3 {
+			conn.fail(&driver.Error{Op: "list", Kind: driver.ErrUnavailable})
+			if n := lists(5 * time.Second); n != 3 {
+				t.Errorf("outage %d: %d lists in its first 5 s; want 3", outage+1, n)
+			}
+			if n := lists(time.Minute); n < 9 || n > 17 {
+				t.Errorf("outage %d: %d lists in a minute later", outage+1, n)
+			}
+			conn.err.Store(nil)
+			time.Sleep(6250 * time.Millisecond) // the longest pause, which is under way
+			if n := lists(time.Minute); n < 47 || n > 81 {
+				t.Errorf("after outage %d: %d lists in a minute", outage+1, n)
+			}
+		}
+	})
 }
 
 func TestListingEndsForWhatIsFinal(t *testing.T) {
