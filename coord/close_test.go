@@ -131,3 +131,50 @@ func TestCloseIsAskedAgain(t *testing.T) {
 		}
 	}
 }
+
+// The store may answer the opening of a session while Close is under way. The caller gets
+// ErrClosed, and the session is closed in the store, before the connection is.
+func TestSessionOpenedWhileTheClientIsClosed(t *testing.T) {
+	for name, open := range map[string]func(context.Context, *coord.Client) (*coord.Session, error){
+		"shared": func(ctx context.Context, c *coord.Client) (*coord.Session, error) { return c.Session(ctx) },
+		"own":    func(ctx context.Context, c *coord.Client) (*coord.Session, error) { return c.NewSession(ctx, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := mem.NewStore()
+				conn := store.Open("closing")
+				c, err := coord.New(conn, coord.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				finish := make(chan struct{})
+				c.Go(func(context.Context) { <-finish }) // Close waits for it with the connection open
+				held := conn.Link().Hold(mem.OpOpen)
+				var s *coord.Session
+				opened, closed := make(chan error, 1), make(chan error, 1)
+				go func() {
+					var err error
+					s, err = open(t.Context(), c)
+					opened <- err
+				}()
+				<-held.Caught()
+				go func() { closed <- c.Close(t.Context()) }()
+				synctest.Wait()
+				held.Release()
+				if err := <-opened; s != nil || !errors.Is(err, coord.ErrClosed) {
+					t.Errorf("opened while the client is closed: a session: %v, error %v; want ErrClosed", s != nil, err)
+				}
+				if n := store.Stats().Sessions; n != 0 {
+					t.Errorf("%d sessions are left in the store", n)
+				}
+				close(finish)
+				if err := <-closed; err != nil {
+					t.Errorf("Close: %v", err)
+				}
+				if left := store.Stats(); left != (mem.Stats{}) {
+					t.Errorf("left in the store: %+v", left)
+				}
+			})
+		})
+	}
+}
