@@ -22,6 +22,7 @@ func electionFaultRules(open electionOf) []Rule {
 				cs.frozen(contestLoss),
 				open.frozen("observed", deposedFirst),
 				cs.cases("resigned over a slow link", NeedLink, contestReleaseSlow),
+				cs.cases("closed", 0, contestClosed),
 			),
 		},
 		{

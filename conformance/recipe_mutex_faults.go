@@ -21,9 +21,13 @@ func mutexContestRules(open func(*coord.Client, string) subject.Want) []Rule {
 func mutexFaultRules(cs contests) []Rule {
 	return []Rule{
 		{
-			ID:    "M8",
-			Text:  "A hold has ended, and its context with it, before anybody else has the lock.",
-			Cases: slices.Concat(cs.frozen(contestLoss), cs.cases("released over a slow link", NeedLink, contestReleaseSlow)),
+			ID:   "M8",
+			Text: "A hold has ended, and its context with it, before anybody else has the lock.",
+			Cases: slices.Concat(
+				cs.frozen(contestLoss),
+				cs.cases("released over a slow link", NeedLink, contestReleaseSlow),
+				cs.cases("closed", 0, contestClosed),
+			),
 		},
 		{
 			ID:    "M9",

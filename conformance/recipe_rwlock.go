@@ -165,9 +165,13 @@ func rwlockFaultRules(open rwlockOf) []Rule {
 	cs := open.contests()
 	return []Rule{
 		{
-			ID:    "R14",
-			Text:  "A hold has ended, and its context with it, before anybody in its way holds.",
-			Cases: slices.Concat(cs.frozen(contestLoss), cs.cases("released over a slow link", NeedLink, contestReleaseSlow)),
+			ID:   "R14",
+			Text: "A hold has ended, and its context with it, before anybody in its way holds.",
+			Cases: slices.Concat(
+				cs.frozen(contestLoss),
+				cs.cases("released over a slow link", NeedLink, contestReleaseSlow),
+				cs.cases("closed", 0, contestClosed),
+			),
 		},
 		{
 			ID:    "R15",

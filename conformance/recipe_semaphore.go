@@ -186,9 +186,13 @@ func semaphoreFaultRules(open semaphoreOf) []Rule {
 	cs := open.contests()
 	return []Rule{
 		{
-			ID:    "P16",
-			Text:  "A hold has ended, and its context with it, before anybody else has its permits.",
-			Cases: slices.Concat(cs.frozen(contestLoss), cs.cases("released over a slow link", NeedLink, contestReleaseSlow)),
+			ID:   "P16",
+			Text: "A hold has ended, and its context with it, before anybody else has its permits.",
+			Cases: slices.Concat(
+				cs.frozen(contestLoss),
+				cs.cases("released over a slow link", NeedLink, contestReleaseSlow),
+				cs.cases("closed", 0, contestClosed),
+			),
 		},
 		{
 			ID:    "P17",

@@ -48,6 +48,13 @@ func endMistakes() []mistake {
 			},
 		},
 		{
+			name: "told-after-close", breaks: lossBeforeHandoffPromise,
+			doc: "A holder whose session is closed is told when the store has ended it.",
+			spoil: holding(func(h subject.Hold) subject.Hold {
+				return newLateEnd(h, coord.ErrClosed, 10*time.Millisecond, false)
+			}),
+		},
+		{
 			name: "goroutine-left", breaks: promise{mutex: "M22", rwlock: "R23", semaphore: "P25", election: "K22"},
 			doc: "Each hold leaves a goroutine. (CURATOR-107, -654; kazoo PR #490.)",
 			spoil: holding(func(h subject.Hold) subject.Hold {

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
-	"github.com/coordkit/coordkit/coord"
 )
 
-// lateEnd is a hold that ends some time after its session was lost. If releasesFirst, it
+// lateEnd is a hold that ends some time after its session was lost or closed. If releasesFirst, it
 // ends when its release has returned, and otherwise as soon as that begins.
 type lateEnd struct {
 	subject.Hold
@@ -23,7 +22,8 @@ type lateEnd struct {
 // lateEndKey finds the hold that a context is of.
 type lateEndKey struct{}
 
-func newLateEnd(sound subject.Hold, late time.Duration, releasesFirst bool) subject.Hold {
+// newLateEnd makes a hold that ends late if it ends for a reason.
+func newLateEnd(sound subject.Hold, reason error, late time.Duration, releasesFirst bool) subject.Hold {
 	h := &lateEnd{Hold: sound, releasesFirst: releasesFirst}
 	h.ctx, h.end = context.WithCancelCause(context.WithValue(context.WithoutCancel(sound.Context()), lateEndKey{}, h))
 	context.AfterFunc(sound.Context(), func() {
@@ -31,7 +31,7 @@ func newLateEnd(sound subject.Hold, late time.Duration, releasesFirst bool) subj
 		if releasesFirst && h.releasing.Load() {
 			return
 		}
-		if errors.Is(err, coord.ErrSessionLost) {
+		if errors.Is(err, reason) {
 			time.Sleep(late)
 		}
 		h.end(err)

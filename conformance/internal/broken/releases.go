@@ -57,12 +57,14 @@ func releaseMistakes() []mistake {
 		{
 			name: "ends-when-released", breaks: lossBeforeHandoffPromise,
 			doc:   "A hold's context ends when the store has confirmed the release, which may be after others hold.",
-			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, 0, true) }),
+			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, coord.ErrSessionLost, 0, true) }),
 		},
 		{
 			name: "without-margin", breaks: promise{mutex: "M23"},
-			doc:   "A holder is told of its loss only when the lease runs out.",
-			spoil: holding(func(h subject.Hold) subject.Hold { return newLateEnd(h, h.Session().TTL()/10-time.Millisecond, false) }),
+			doc: "A holder is told of its loss only when the lease runs out.",
+			spoil: holding(func(h subject.Hold) subject.Hold {
+				return newLateEnd(h, coord.ErrSessionLost, h.Session().TTL()/10-time.Millisecond, false)
+			}),
 		},
 		{
 			name: "farewell-at-once", breaks: promise{mutex: "M23"},
