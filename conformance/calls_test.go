@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,6 +128,42 @@ func hunt(t *testing.T, h conformance.Harness, most int) (tries int, v *model.Vi
 	return most, nil
 }
 
+// printsWhatItNames wants the report of a program to print each step that it names, and to
+// give a directory one name.
+func printsWhatItNames(t *testing.T, detail string) {
+	t.Helper()
+	for _, step := range regexp.MustCompile(`#[0-9]+`).FindAllString(detail, -1) {
+		if !regexp.MustCompile(`(?m)^[ 0-9]{2} ` + step + ` `).MatchString(detail) {
+			t.Errorf("it names %s, which it does not print:\n%s", step, detail)
+		}
+	}
+	prefixes := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`(?:List|Names|Create|Watch|Abandon)\("(q[0-9]*q|)`).FindAllStringSubmatch(detail, -1) {
+		prefixes[m[1]] = true
+	}
+	if len(prefixes) != 1 {
+		t.Errorf("the names of directories begin with %v:\n%s", prefixes, detail)
+	}
+}
+
+// isRepeated wants the options that a case prints to make it fail by the same rule again.
+func isRepeated(t *testing.T, h conformance.Harness, i int, detail string) {
+	t.Helper()
+	o := conformance.Options{Rules: pick(t, "G1")}
+	_, again, _ := strings.Cut(detail, "Options{")
+	if _, err := fmt.Sscanf(again, "Seed: %d, Rules: the rule G1 of RandomRules, Programs: %d, Exact: %t}", &o.Seed, &o.Programs, &o.Exact); err != nil {
+		t.Fatalf("%v:\n%s", err, detail)
+	}
+	found, err := conformance.Check(t.Context(), h, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule, _, _ := strings.Cut(detail, " ")
+	if c := found.Results[0].Cases[i]; !strings.HasPrefix(c.Detail, rule+" is broken: ") {
+		t.Errorf("%+v: %s: %v: %s; want %s to be broken again", o, c.Name, c.Status, c.Detail, rule)
+	}
+}
+
 // A failure says which rule was broken, by what, and how to see it again.
 func TestCallsExplain(t *testing.T) {
 	for _, s := range sabotage.All() {
@@ -140,9 +177,16 @@ func TestCallsExplain(t *testing.T) {
 				"<-- this is wrong",
 				"it returned nil, and nothing had removed ",
 				"To repeat it: Options{Seed: ",
+				", Rules: the rule G1 of RandomRules, Programs: 1, Exact: true}",
 			} {
 				if r.Status != conformance.Failed || !strings.Contains(r.Detail, want) {
 					t.Errorf("%v, and it does not say %q:\n%s", r.Status, want, r.Detail)
+				}
+			}
+			for i, c := range r.Cases {
+				if c.Status == conformance.Failed {
+					printsWhatItNames(t, c.Detail)
+					isRepeated(t, s.Apply(memHarness(time.Second)), i, c.Detail)
 				}
 			}
 		})

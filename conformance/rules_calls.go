@@ -88,7 +88,7 @@ var plays atomic.Int64
 
 // play runs a program.
 func (t *Trial) play(p random.Program) playing {
-	h, err := random.Run(t.ctx, t.store(), p, fmt.Sprintf("q%d", plays.Add(1)))
+	h, err := random.Run(t.ctx, t.store(), p, fmt.Sprintf("q%dq", plays.Add(1)))
 	switch {
 	case t.ctx.Err() != nil:
 		t.NotVerified("the case was ended")
@@ -142,6 +142,6 @@ func (t *Trial) explain(p playing) {
 			text = r.Text
 		}
 	}
-	t.Fatalf("%s is broken: %s\n%s\nIt broke that rule again in %d of 3 runs, and was made smaller in %d.\nTo repeat it: Options{Seed: %d, Programs: 1, Exact: %t}.",
+	t.Fatalf("%s is broken: %s\n%s\nIt broke that rule again in %d of 3 runs, and was made smaller in %d more.\nTo repeat it: Options{Seed: %d, Rules: the rule G1 of RandomRules, Programs: 1, Exact: %t}.\nHow to read it: doc/writing-a-driver.md, \"A random program that failed\".",
 		rule, text, random.Report(p.program, p.history, *p.broken), again, runs-3, seed, t.exact)
 }

@@ -52,6 +52,7 @@ type History struct {
 	Calls    []*Call // in the order of Begin
 	Sessions []*Session
 	Faults   []Fault
+	Dirs     []string // that the calls are about, by the number that the program gives them
 	TTL      time.Duration
 	Caps     driver.Caps
 	Lag      time.Duration // how late the process's timers were, all together
@@ -159,8 +160,11 @@ func DataOf(b []byte) Data {
 
 // String shows how many bytes there are, and the first of them.
 func (d Data) String() string {
-	if d.Len == 0 {
+	switch d.Len {
+	case 0:
 		return "no data"
+	case 1:
+		return fmt.Sprintf("1 byte %x", d.head[:1])
 	}
 	more := ""
 	if d.Len > len(d.head) {

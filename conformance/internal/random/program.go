@@ -119,7 +119,7 @@ func (p Program) text(s Step) string {
 }
 
 func (p Program) args(s Step) (args []string) {
-	dir := fmt.Sprintf("%q", "q"+p.Dirs[s.Dir])
+	dir := fmt.Sprintf("%q", p.Dirs[s.Dir])
 	switch s.Op {
 	case model.Create, model.CreateList:
 		return []string{dir, fmt.Sprintf("%q", s.Slot), s.Data.String()}

@@ -2,15 +2,21 @@ package random
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/model"
 )
 
-// Report prints a program with what it was told, and what is wrong with that.
+// Report prints a program with what it was told, and what is wrong with that. The
+// directories have the names that they had in the store.
 func Report(p Program, h *model.History, v model.Violation) string {
-	r := &report{h: h, wrong: v.Call, told: make(map[string][]*model.Call), names: make(map[string]string)}
+	p.Dirs = h.Dirs
+	r := &report{h: h, wrong: v.Call, told: make(map[string][]*model.Call), names: make(map[string]string), cited: make(map[string]bool)}
+	for _, step := range steps.FindAllString(v.Text, -1) {
+		r.cited[step] = true
+	}
 	for _, c := range h.Calls {
 		r.told[c.Name] = append(r.told[c.Name], c)
 	}
@@ -39,6 +45,9 @@ func Report(p Program, h *model.History, v model.Violation) string {
 	return r.String()
 }
 
+// steps finds the names of steps in a text.
+var steps = regexp.MustCompile(`#[0-9]+`)
+
 // report is being written.
 type report struct {
 	strings.Builder
@@ -46,13 +55,15 @@ type report struct {
 	wrong *model.Call
 	told  map[string][]*model.Call // by step
 	names map[string]string        // of sessions, by ID
+	cited map[string]bool          // by step: the violation names it
 }
 
-// end prints the last lists, and what was wrong when all faults were over.
+// end prints the last lists, what was wrong when all faults were over, and what the violation
+// names.
 func (r *report) end() {
 	title := "in the end, when all faults are over:\n"
 	for _, c := range r.h.Calls {
-		if r.told[c.Name] == nil || !c.Final && c != r.wrong {
+		if r.told[c.Name] == nil || !c.Final && c != r.wrong && !r.cited[c.Name] {
 			continue
 		}
 		r.WriteString(title)
@@ -61,8 +72,11 @@ func (r *report) end() {
 		if c.Session != nil {
 			who = c.Session.Name
 		}
-		about := r.short(c.Nodes...)
-		if len(c.Nodes) == 0 && c.Dir != "" {
+		about := ""
+		switch {
+		case len(c.Nodes) > 0:
+			about = r.short(c.Nodes...)
+		case c.Dir != "":
 			about = fmt.Sprintf("%q", c.Dir)
 		}
 		r.line("  ", c.Name, who+"."+strings.TrimPrefix(string(c.Op), "Conn.")+"("+about+")")

@@ -34,6 +34,9 @@ func Run(ctx context.Context, st Store, p Program, prefix string) (*model.Histor
 	}
 	r.waits, r.quit = context.WithCancel(ctx)
 	r.h.TTL = st.TTL
+	for i := range p.Dirs {
+		r.h.Dirs = append(r.h.Dirs, r.dir(Step{Dir: i}))
+	}
 	if err := r.open(); err != nil {
 		r.close()
 		return nil, err
