@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -190,6 +191,34 @@ func TestCallsExplain(t *testing.T) {
 				}
 			}
 		})
+		return
+	}
+	t.Error("the sabotage is not there")
+}
+
+// Where the harness has no operator for directories, programs do without: a broken driver
+// fails all the same, and of a sound one the case says what was left out.
+func TestCallsWithoutAnOperator(t *testing.T) {
+	for _, s := range sabotage.All() {
+		if s.Name != "update-wakes" {
+			continue
+		}
+		for want, apply := range map[conformance.Status]func(conformance.Harness) conformance.Harness{
+			conformance.NotVerified: func(h conformance.Harness) conformance.Harness { return h },
+			conformance.Failed:      s.Apply,
+		} {
+			bubble(t, func(t *testing.T) {
+				h := memHarness(time.Second)
+				h.RemoveDir = nil
+				r := calls(t, apply(h), 0)
+				i := slices.IndexFunc(r.Cases, func(c conformance.CaseResult) bool { return c.Name == "operators and ends" })
+				if c := r.Cases[i]; c.Status != want {
+					t.Errorf("%v: %s; want %v", c.Status, c.Detail, want)
+				} else if want == conformance.NotVerified && !strings.Contains(c.Detail, "the harness has no RemoveDir: ") {
+					t.Errorf("it does not say what was left out: %s", c.Detail)
+				}
+			})
+		}
 		return
 	}
 	t.Error("the sabotage is not there")
