@@ -13,6 +13,12 @@ import (
 // three opens connections.
 func (t *Trial) three() (first, middle, last driver.Conn) { return t.Open(), t.Open(), t.Open() }
 
+// closeBoth closes two of them. What Close owes is for N1.
+func closeBoth(first, last driver.Conn) {
+	_ = first.Close()
+	_ = last.Close()
+}
+
 const othersClosed = "two other connections of the program were closed"
 
 func watchesBesideClosed(t *Trial) {
@@ -23,8 +29,7 @@ func watchesBesideClosed(t *Trial) {
 	o := t.observe(t.ctx, c, dir)
 	v.first(o)
 	v.first(t.observe(t.ctx, last, dir))
-	t.closeConn(first)
-	t.closeConn(last)
+	closeBoth(first, last)
 	for i := range 3 {
 		n := v.create(s, fmt.Sprint(i))
 		v.shows(o, "a node was created, when "+othersClosed)
@@ -44,8 +49,7 @@ func (t *Trial) waitBesideClosed() (w *waiting, owner, waiter driver.Session, n 
 	t.wait(t.SessionOn(first), n)
 	w = t.wait(waiter, n)
 	t.wait(t.SessionOn(last), n)
-	t.closeConn(first)
-	t.closeConn(last)
+	closeBoth(first, last)
 	t.probe(waiter, owner, "probe")
 	return w, owner, waiter, n
 }
@@ -73,8 +77,7 @@ func independentOfClosed(t *Trial) {
 	s := t.SessionOn(c)
 	n := t.Create(s, dir, "0")
 	t.Create(t.SessionOn(last), dir, "last")
-	t.closeConn(first)
-	t.closeConn(last)
+	closeBoth(first, last)
 	t.stays(s, t.h.TTL*5/4)
 	t.alive(s, n)
 	t.callEach(c, s)
