@@ -15,13 +15,16 @@ type equivalents struct {
 
 // readEquivalents reads a file of blocks, which blank lines divide. A block begins with
 // lines of the reason, each behind "# ". The names of the mutants follow, one a line. A
-// block of a reason alone is a comment.
+// block of a reason alone is a comment. Without a path there are none.
 func readEquivalents(path string) (*equivalents, error) {
+	known := &equivalents{reason: make(map[string]string), met: make(map[string]bool)}
+	if path == "" {
+		return known, nil
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	known := &equivalents{reason: make(map[string]string), met: make(map[string]bool)}
 	for block := range strings.SplitSeq(string(text), "\n\n") {
 		var reason []string
 		for line := range strings.Lines(block) {

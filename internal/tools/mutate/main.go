@@ -9,6 +9,7 @@
 //	go run ./mutate -without programs            # in a third of the time, and it finds less
 //	go run ./mutate -run 17 -v                   # one mutant, with what the suite prints
 //	go run ./mutate -log /tmp/log                # and once more: only what survived, or was not reached
+//	go run ./mutate -root ~/mystore -driver .    # the driver in that directory, by its own TestVirtual
 //
 // Each package is rewritten once with all its mutants in it, each behind a test of an
 // environment variable. The rewritten files reach the compiler as an overlay, so the tree
@@ -30,6 +31,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,6 +50,8 @@ func main() {
 	flag.BoolVar(&o.list, "list", false, "list the mutants and run nothing")
 	flag.IntVar(&o.processes, "processes", 2, "how many mutants run at a time")
 	flag.StringVar(&o.survivors, "survivors", "", "also write the survivors of each package to a file in this directory")
+	driver := flag.String("driver", "", "mutate this package below -root instead, and run its TestVirtual on each mutant")
+	equivalents := flag.String("equivalents", "", "with -driver: the file of its mutants that behave like the original")
 	flag.DurationVar(&o.patience, "patience", 2*time.Second, "how much processor time a mutant gets beyond five times the original's")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -55,7 +59,11 @@ func main() {
 	var err error
 	if o.root, err = filepath.Abs(*root); err == nil {
 		o.equivalents = filepath.Join(o.root, "internal/tools/mutate/equivalents.txt")
-		err = mutate(ctx, os.Stdout, o, suites)
+		run := suites
+		if *driver != "" {
+			o.equivalents, run = *equivalents, []suite{suiteOf(*driver)}
+		}
+		err = mutate(ctx, os.Stdout, o, run)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -103,6 +111,16 @@ var suites = []suite{
 		{"recipes/semaphore", 90, nil},
 	}},
 }
+
+// suiteOf is the suite of a driver that is not in this repository: the TestVirtual of its
+// package, as a whole.
+func suiteOf(driver string) suite {
+	driver = path.Clean(filepath.ToSlash(driver))
+	return suite{driver, []string{whole}, []target{{path: driver}}}
+}
+
+// whole is the variant of a suite that is run as a whole.
+const whole = "all"
 
 // mutate runs all that the options ask for, and prints what was found. The error says
 // whether that falls short of the goals.

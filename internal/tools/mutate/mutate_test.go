@@ -92,6 +92,27 @@ func TestSample(t *testing.T) {
 	}
 }
 
+// A package with a TestVirtual of its own is a suite, without variants and equivalents.
+func TestSampleAsADriver(t *testing.T) {
+	root, err := filepath.Abs("testdata/sample")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	o := options{root: root, processes: 2}
+	if err := mutate(t.Context(), &out, o, []suite{suiteOf("./p")}); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{
+		"(*Stack).Push: `errFull` returned as nil",
+		"p: 6 of 15 mutants survive",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not print %q:\n%s", want, out.String())
+		}
+	}
+}
+
 // An entry that fits no mutant, or one that is killed, is an error.
 func TestWrongEquivalents(t *testing.T) {
 	wrong := filepath.Join(t.TempDir(), "equivalents.txt")

@@ -20,8 +20,12 @@ func (b *binary) process(ctx context.Context, variant string, id int, limit time
 	seconds := int(limit/time.Second) + 1
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	run := "^TestVirtual$"
+	if variant != whole {
+		run += "/^" + strings.ReplaceAll(variant, " ", "_") + "$"
+	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf("ulimit -t %d; ulimit -v %d; exec \"$@\"", seconds, memory), "sh",
-		b.path, "-test.run=^TestVirtual$/^"+strings.ReplaceAll(variant, " ", "_")+"$", "-test.timeout=0")
+		b.path, "-test.run="+run, "-test.timeout=0")
 	cmd.Env = append(append(os.Environ(), "COORDKIT_MUTANT="+strconv.Itoa(id)), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -89,6 +93,10 @@ func judge(out string, err error) outcome {
 				return outcome{kind: kind, detail: line}
 			}
 		}
+	}
+	if _, test, ok := strings.Cut(out, "--- FAIL: "); ok {
+		test, _, _ = strings.Cut(test, "\n")
+		return outcome{kind: failed, detail: test}
 	}
 	return outcome{kind: crashed, detail: exit.String()}
 }
