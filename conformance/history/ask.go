@@ -37,7 +37,11 @@ func (a *Ask) Done(err, ended error, overdue time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a.over, a.overAt = true, time.Since(h.start)
-	h.add(a.o.name, a.who, "asks for token %d of %s no more: %v", a.token, a.o.name, err)
+	how := "it was let go"
+	if err != nil {
+		how = err.Error()
+	}
+	h.add(a.o.name, a.who, "asks for token %d of %s no more: %s", a.token, a.o.name, how)
 	if overdue > h.o.Late {
 		h.breach(Deadline, a.o.name, "%s: the request to let go of %s returned %v after its ctx had ended", a.who, a.o.name, overdue)
 	}

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -87,28 +88,46 @@ func (h *History) Excused() []Violation {
 // How much of the log goes with a violation, and how far back it is looked for.
 const (
 	linesBefore = 25
+	linesNamed  = 10 // that are earlier, and about a token that the violation names
 	reach       = 2000
 )
 
-// Explain prints a violation and what led to it: the last lines of the log
-// before it that are about its object or about all.
+// tokens finds the tokens in a text.
+var tokens = regexp.MustCompile(`token [0-9]+`)
+
+// Explain prints a violation and what led to it: the last lines of the log before it that
+// are about its object or about all, and earlier ones about the tokens that it names.
 func (h *History) Explain(w io.Writer, v Violation) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first, lines := v.step, 0
-	var shown []event
-	for first > max(0, v.step-reach) && lines < linesBefore {
-		first--
-		if e := h.log[first]; e.object == "" || v.Object == "" || e.object == v.Object {
-			shown = append(shown, e)
-			lines++
+	named := tokens.FindAllString(v.Text, -1)
+	about := func(e event) bool {
+		return slices.ContainsFunc(tokens.FindAllString(e.what, -1), func(t string) bool { return slices.Contains(named, t) })
+	}
+	var last, earlier []event
+	for i := v.step - 1; i >= max(0, v.step-reach); i-- {
+		switch e := h.log[i]; {
+		case e.object != "" && v.Object != "" && e.object != v.Object:
+		case len(last) < linesBefore:
+			last = append(last, e)
+		case len(earlier) < linesNamed && about(e):
+			earlier = append(earlier, e)
 		}
 	}
-	slices.Reverse(shown)
 	if _, err := fmt.Fprintf(w, "%v: %s\n", v.At.Round(time.Microsecond), v.Text); err != nil {
 		return err
 	}
-	for _, e := range shown {
+	for _, e := range slices.Backward(earlier) {
+		if _, err := e.writeTo(w); err != nil {
+			return err
+		}
+	}
+	if len(earlier) > 0 {
+		if _, err := fmt.Fprintf(w, "%14s\n", "…"); err != nil {
+			return err
+		}
+	}
+	for _, e := range slices.Backward(last) {
 		if _, err := e.writeTo(w); err != nil {
 			return err
 		}
