@@ -55,8 +55,9 @@ type Watcher interface {
 	// and again after every change: a node was created, updated or is gone,
 	// whoever did it (V1). Changes in quick succession, or while the consumer
 	// is busy, may be shown as one; the state that lasts is always shown. A
-	// state is never older than one shown before (V2). The consumer must not
-	// change the slice or what it holds.
+	// state is never older than one shown before (V2). A busy consumer keeps no
+	// other watch, wait, call or session of the connection waiting. The consumer
+	// must not change the slice or what it holds.
 	//
 	// While the store cannot be reached nothing is shown, and the watch goes
 	// on by itself once it can (V3). The sequence ends when the consumer stops,

@@ -43,7 +43,8 @@ type Conn interface {
 	// goroutine, watch and connection (N1). It returns within a second also
 	// when the store cannot be reached, which then ends the sessions by their
 	// TTL, and ends the calls under way. It is idempotent, and calls made
-	// later return ErrClosed.
+	// later return ErrClosed. Other connections of the program go on, whatever
+	// they share with this one.
 	Close() error
 }
 
