@@ -23,8 +23,8 @@
 //	update, delete, abandon, list      1
 //	list what is ahead of a waiter     0 while it waits, as the watch tells
 //	open or close a session            1
-//	wait                               1 read if the store has changed between the list and
-//	                                   the opening of the watch, else 0
+//	wait                               0; 1 read when a client begins to watch a line, and then
+//	                                   about every half minute
 //	observe                            1 read, and 1 every half minute
 //	keep a session                     1 message every third of the TTL, which is no write
 //

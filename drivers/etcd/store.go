@@ -1,8 +1,10 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -116,27 +118,30 @@ func next(ctx context.Context, o attempt.Op, events <-chan clientv3.WatchRespons
 	}
 }
 
-// memory is what a client knows of a directory without a request: of every deletion after a
-// revision and, if it has listed the directory since, of the line.
+// memory is what a client knows of a directory without a request.
 type memory struct {
-	from int64            // the revision; 0: nothing is known
-	gone map[string]int64 // the revisions of the last deletions
 	line []driver.Node    // the directory as it was at the revision at
-	at   int64            // 0: it was not listed
-}
-
-const mostGone = 4096 // deletions to remember
-
-// begin starts anew at a revision.
-func (m *memory) begin(from int64) {
-	*m = memory{from: from, gone: make(map[string]int64)}
+	at   int64            // 0: nothing is known
+	gone map[string]int64 // the revisions of later deletions, by key
 }
 
 // listed takes note of the directory as it was at a revision.
 func (m *memory) listed(nodes []driver.Node, revision int64) {
-	if revision >= m.from && revision > m.at {
+	if revision > m.at {
 		m.line, m.at = slices.Clone(nodes), revision
+		maps.DeleteFunc(m.gone, func(_ string, deleted int64) bool { return deleted <= revision })
 	}
+}
+
+// lists reports whether a node was there at the latest list.
+func (m *memory) lists(n driver.Node) bool {
+	i, ok := slices.BinarySearchFunc(m.line, n.Seq, func(n driver.Node, seq uint64) int { return cmp.Compare(n.Seq, seq) })
+	return ok && m.line[i].Same(n)
+}
+
+// isGone reports whether a node is known to be gone.
+func (m *memory) isGone(n driver.Node) bool {
+	return m.gone[n.Key] > int64(n.Token) || int64(n.Token) <= m.at && !m.lists(n)
 }
 
 // upTo returns the nodes up to a Seq, without data. They are known if the directory was listed

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -29,7 +30,6 @@ func newWaits(s *store) *waits {
 // wait is a call.
 type wait struct {
 	nodes  []driver.Node
-	seen   int64     // the nodes were there at this revision
 	result chan gone // has room for one
 }
 
@@ -51,10 +51,7 @@ func (w *waits) wait(ctx context.Context, o attempt.Op, nodes []driver.Node) (in
 	if len(nodes) == 0 {
 		return 0, o.Failed(driver.ErrInvalid, errors.New("no nodes to wait for"))
 	}
-	c := &wait{nodes: nodes, seen: int64(nodes[0].Version), result: make(chan gone, 1)}
-	for _, n := range nodes {
-		c.seen = min(c.seen, int64(n.Version))
-	}
+	c := &wait{nodes: nodes, result: make(chan gone, 1)}
 	f, ok := w.join(c, nodes[0].Dir)
 	if !ok {
 		return 0, o.Failed(driver.ErrClosed, nil)
@@ -72,7 +69,7 @@ func (w *waits) join(c *wait, dir string) (f *feed, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f = w.feeds[dir]; f == nil {
-		f = &feed{waits: w, dir: dir, wake: make(chan struct{}, 1), users: make(map[*wait]struct{})}
+		f = &feed{waits: w, dir: dir, users: make(map[*wait]struct{})}
 		var ctx context.Context
 		ctx, f.stop = context.WithCancel(w.sessions.Life())
 		if !w.sessions.Go(func() { f.run(ctx) }) {
@@ -91,10 +88,6 @@ func (w *waits) join(c *wait, dir string) (f *feed, ok bool) {
 	f.idle.Stop()
 	f.users[c] = struct{}{}
 	f.tell(c)
-	select {
-	case f.wake <- struct{}{}:
-	default: // the feed will see it
-	}
 	return f, true
 }
 
@@ -110,18 +103,16 @@ func (w *waits) leave(f *feed, c *wait) {
 func (w *waits) about(dir string, do func(f *feed)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if f := w.feeds[dir]; f != nil && f.known.from != 0 {
+	if f := w.feeds[dir]; f != nil && f.known.at != 0 {
 		do(f)
 	}
 }
 
-// feed tells of deletions. As long as it is open it knows of every one after a revision:
-// a call that saw a node at that revision or later has nothing to ask. For the others one
-// read tells.
+// feed tells of deletions in a directory. It begins with a watch and then a list, so it knows
+// of each deletion after the list.
 type feed struct {
 	*waits
 	dir  string
-	wake chan struct{} // has room for one: there is another wait
 	stop context.CancelFunc
 
 	// The lock of waits guards them.
@@ -142,7 +133,7 @@ func (f *feed) remove() {
 // tell ends a wait if one of its nodes is known to be gone.
 func (f *feed) tell(c *wait) {
 	for i, n := range c.nodes {
-		if f.known.gone[n.Key] > int64(n.Token) {
+		if f.known.isGone(n) {
 			c.end(i, nil)
 			return
 		}
@@ -160,37 +151,40 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// follow is a watch.Follow which shows nothing: it opens the watch and tells the waits, until
-// ctx ends or the watch breaks.
+// follow is a watch.Follow which shows nothing: it tells the waits, until ctx ends or the watch
+// breaks.
 func (f *feed) follow(ctx context.Context, _ string, show func(watch.List)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o := read("wait", f.dir)
-	events, from, err := f.watch(ctx, o, f.keys.prefix(f.dir), clientv3.WithPrefix(), clientv3.WithFilterPut())
+	events, _, err := f.watch(ctx, o, f.keys.prefix(f.dir), clientv3.WithPrefix(), clientv3.WithFilterPut())
 	if err != nil {
 		return unavailable(o, err)
 	}
-	f.opened(from)
+	f.mu.Lock()
+	before := maps.Clone(f.users)
+	f.mu.Unlock()
+	var nodes []driver.Node
+	var revision int64
+	err = o.Do(ctx, f.sessions.Life(), func(ctx context.Context) (err error) {
+		nodes, revision, err = f.list(ctx, o, f.dir)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f.begin(nodes, revision, before)
+	defer f.begin(nil, 0, nil) // from then on nothing is known
 	show(watch.List{})
 	again := f.checkLater()
 	defer again.Stop()
-	read := make(chan error, 1)
-	for reading := false; ; {
-		if waits := f.doubtful(); waits != nil && !reading {
-			reading = f.sessions.Go(func() { read <- f.settle(ctx, o, waits) })
-		}
+	for {
 		select {
 		case r, ok := <-events:
 			if !ok || r.Err() != nil {
 				return unavailable(o, answer(o, r.Err()))
 			}
 			f.heard(r.Events)
-		case err := <-read:
-			if err != nil {
-				return err
-			}
-			reading = false
-		case <-f.wake:
 		case <-again.C:
 			return unavailable(o, errCheck)
 		case <-ctx.Done():
@@ -199,78 +193,30 @@ func (f *feed) follow(ctx context.Context, _ string, show func(watch.List)) erro
 	}
 }
 
-// opened takes note that the feed knows of every deletion after a revision. If it was open
-// before, all waits are in doubt.
-func (f *feed) opened(from int64) {
+// begin starts anew with a list. What a wait from before the list waits for, and is not in
+// it, is gone, whatever its revision: the store may have been set back.
+func (f *feed) begin(nodes []driver.Node, revision int64, before map[*wait]struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for c := range f.users {
-		if f.known.from != 0 {
-			c.seen = 0
-		}
-	}
-	f.known.begin(from)
-}
-
-// doubtful returns the waits whose nodes may have gone without the feed's knowing.
-func (f *feed) doubtful() (waits []*wait) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for c := range f.users {
-		if c.seen < f.known.from {
-			waits = append(waits, c)
-		}
-	}
-	return waits
-}
-
-// settle reads which nodes are there, and ends the waits for others.
-func (f *feed) settle(ctx context.Context, o attempt.Op, waits []*wait) error {
-	var nodes []driver.Node
-	var revision int64
-	err := o.Do(ctx, f.sessions.Life(), func(ctx context.Context) (err error) {
-		nodes, revision, err = f.list(ctx, o, f.dir)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	there := make(map[string]uint64)
-	for _, n := range nodes {
-		there[n.Key] = n.Token
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.known = memory{gone: make(map[string]int64)}
 	f.known.listed(nodes, revision)
-	for _, c := range waits {
-		c.seen = max(c.seen, revision)
+	for c := range f.users {
+		f.tell(c)
+	}
+	for c := range before {
 		for i, n := range c.nodes {
-			if there[n.Key] != n.Token {
+			if !f.known.lists(n) {
 				c.end(i, nil)
-				break
 			}
 		}
 	}
-	return nil
 }
 
 func (f *feed) heard(events []*clientv3.Event) {
-	if len(events) == 0 {
-		return
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range events {
 		f.deleted(string(e.Kv.Key), e.Kv.ModRevision)
-	}
-	if len(f.known.gone) > mostGone {
-		last := events[len(events)-1].Kv.ModRevision
-		for c := range f.users { // they were told
-			if c.seen >= f.known.from {
-				c.seen = last
-			}
-		}
-		f.known.begin(last)
 	}
 }
 

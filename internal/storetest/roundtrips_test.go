@@ -27,8 +27,7 @@ type trips struct {
 	farther requests // behind another program that waits
 	again   requests // likewise, for a program that waits already
 	look    requests // of a waiter when the entry before its blocker is gone
-	watched requests // likewise, if the program had a waiter in line before
-	// Once for each program, if others write while it begins to watch the line.
+	// Once for each program, when it begins to watch the line.
 	begin requests
 }
 
@@ -41,7 +40,6 @@ func TestRoundTripsOnEtcd(t *testing.T) {
 		join:    requests{"transaction": 1},
 		farther: requests{"transaction": 1},
 		again:   requests{"transaction": 1},
-		look:    requests{"read": 1},
 		begin:   requests{"read": 1},
 	})
 }
@@ -59,7 +57,6 @@ func TestRoundTripsOnZooKeeper(t *testing.T) {
 		farther: requests{"transaction": 1, "read": 1, "watch": 3},
 		again:   requests{"transaction": 1, "read": 1, "watch": 2},
 		look:    requests{"read": 1},
-		watched: requests{"read": 1},
 	})
 }
 
@@ -73,7 +70,6 @@ func TestRoundTripsOnConsul(t *testing.T) {
 		farther: requests{"transaction": 1},
 		again:   requests{"transaction": 1},
 		look:    requests{"read": 1},
-		watched: requests{"read": 1},
 	})
 }
 
@@ -207,7 +203,7 @@ func roundTrips(t *testing.T, s *store, open func() program, want trips) {
 	c.want(t, "learning that it is next", want.look)
 	unlock(held)
 	held = <-third
-	b.want(t, "release, and learning that it is next", want.release, want.watched)
+	b.want(t, "release, and learning that it is next", want.release, want.look)
 	c.want(t, "handoff to who was third")
 	unlock(held)
 	held = <-fourth
