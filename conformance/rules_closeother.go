@@ -23,20 +23,26 @@ const othersClosed = "two other connections of the program were closed"
 
 func watchesBesideClosed(t *Trial) {
 	s := t.Session()
-	v := t.view(t.Bystander(dir))
+	v := t.view(t.Create(s, dir, "stays"))
 	first, c, last := t.three()
 	v.first(t.observe(t.ctx, first, dir))
 	o := t.observe(t.ctx, c, dir)
 	v.first(o)
 	v.first(t.observe(t.ctx, last, dir))
 	closeBoth(first, last)
+	shows := func(o *observing, after string) {
+		if err := t.awaits(o, t.patience(), v.look); err != nil {
+			t.mustLive(s) // S8
+			t.Fatalf("a watch does not show the directory after %s, when %s: %v", after, othersClosed, err)
+		}
+	}
 	for i := range 3 {
 		n := v.create(s, fmt.Sprint(i))
-		v.shows(o, "a node was created, when "+othersClosed)
+		shows(o, "a node was created")
 		v.delete(s, n)
-		v.shows(o, "a node was deleted, when "+othersClosed)
+		shows(o, "a node was deleted")
 	}
-	v.shows(t.observe(t.ctx, c, dir), "it began when "+othersClosed)
+	shows(t.observe(t.ctx, c, dir), "it began")
 }
 
 // waitBesideClosed has sessions of three connections wait for a node, closes two of them,
@@ -60,8 +66,10 @@ func waitsBesideClosed(t *Trial) {
 	if ended(w.done) && w.err == nil {
 		t.NotVerified("WaitDelete of %s returned nil before its deletion, which W2 is about, when %s", show(n), othersClosed)
 	}
-	t.mustLive(waiter)
 	t.Delete(owner, n)
+	if t.within(t.patience(), w.done) && w.err != nil {
+		t.mustLive(waiter) // S8
+	}
 	t.returnsNil(w, n, "its deletion, when "+othersClosed)
 }
 

@@ -15,18 +15,28 @@ func closeOtherSabotages() []Sabotage {
 		{
 			Name: "sessions-end-with-another-connection", Breaks: "S8",
 			Doc: "Connections share a client, which the first Conn.Close closes: it ends the sessions of all.",
-			Apply: withSharedClose(func(c *conn, closed *signal) {
-				c.sessions(func(s *session) {
-					event := closed.next()
-					go func() { // ends with the session, which ends with its connection
-						select { // if both are ready there is nothing left to end
-						case <-event:
-							_ = s.Session.Close(s.ctx)
-						case <-s.Session.Done():
+			Apply: func(h conformance.Harness) conformance.Harness {
+				var mu sync.Mutex
+				sessions := make(map[string][]*session) // by namespace
+				return onConn(h, func(c *conn) {
+					c.sessions(func(s *session) {
+						mu.Lock()
+						defer mu.Unlock()
+						sessions[c.namespace] = append(sessions[c.namespace], s)
+					})
+					c.close = func() error {
+						err := c.Conn.Close()
+						mu.Lock()
+						defer mu.Unlock()
+						for _, s := range sessions[c.namespace] {
+							ended, cancel := context.WithCancel(s.ctx)
+							cancel()
+							_ = s.Session.Close(ended) // which ends it without waiting for the store
 						}
-					}()
+						return err
+					}
 				})
-			}),
+			},
 		},
 	}
 }
