@@ -10,8 +10,8 @@ import (
 // it has opened first and the one that it has opened last. What connections share, such as
 // a client that counts its users, has to go on for the third.
 
-// three opens connections.
-func (t *Trial) three() (first, middle, last driver.Conn) { return t.Open(), t.Open(), t.Open() }
+// threeConns opens connections, in this order.
+func (t *Trial) threeConns() (first, middle, last driver.Conn) { return t.Open(), t.Open(), t.Open() }
 
 // closeBoth closes two of them. What Close owes is for N1.
 func closeBoth(first, last driver.Conn) {
@@ -24,7 +24,7 @@ const othersClosed = "two other connections of the program were closed"
 func watchesBesideClosed(t *Trial) {
 	s := t.Session()
 	v := t.view(t.Create(s, dir, "stays"))
-	first, c, last := t.three()
+	first, c, last := t.threeConns()
 	v.first(t.observe(t.ctx, first, dir))
 	o := t.observe(t.ctx, c, dir)
 	v.first(o)
@@ -50,7 +50,7 @@ func watchesBesideClosed(t *Trial) {
 func (t *Trial) waitBesideClosed() (w *waiting, owner, waiter driver.Session, n driver.Node) {
 	owner = t.Session()
 	n = t.Create(owner, dir, "0")
-	first, c, last := t.three()
+	first, c, last := t.threeConns()
 	waiter = t.SessionOn(c)
 	t.wait(t.SessionOn(first), n)
 	w = t.wait(waiter, n)
@@ -80,7 +80,7 @@ func staysBlockedBesideClosed(t *Trial) {
 }
 
 func independentOfClosed(t *Trial) {
-	first, c, last := t.three()
+	first, c, last := t.threeConns()
 	t.Create(t.SessionOn(first), dir, "first")
 	s := t.SessionOn(c)
 	n := t.Create(s, dir, "0")

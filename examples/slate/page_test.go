@@ -97,11 +97,14 @@ func TestPageNamesRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := regexp.MustCompile(`\b[A-Z][0-9]+\b`).FindAllString(string(text), -1)
+	ids := regexp.MustCompile(`\b[A-Z][0-9]+\b(\.[0-9])?`).FindAllString(string(text), -1)
 	if len(ids) == 0 {
 		t.Fatal("no rules on the page; the test does not find them")
 	}
 	for _, id := range ids {
+		if strings.Contains(id, ".") { // a goroutine of a random program, as A2.65
+			continue
+		}
 		if !slices.ContainsFunc(conformance.Rules(), func(r conformance.Rule) bool { return r.ID == id }) {
 			t.Errorf("the page names %s, which is no rule", id)
 		}
