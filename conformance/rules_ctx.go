@@ -35,6 +35,7 @@ func ctxRules() []Rule {
 				{Name: "ctx of Open", Check: connOutlives},
 				{Name: "ctx of OpenSession", Check: sessionOutlives},
 				{Name: "ctx of Create and Update", Check: nodeOutlives},
+				{Name: "what calls leave with their ctx", Check: leavesNothingWithCtx},
 			},
 		},
 	}

@@ -38,6 +38,24 @@ func ctxSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "create-left-with-its-ctx", Breaks: "B2",
+			Doc: "Create derives a context with a deadline, and forgets one that it derived before that. (A program's ctx keeps it until the program ends.)",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					context.AfterFunc(ctx, func() {})
+					return s.Session.Create(ctx, dir, id, data)
+				}
+			}),
+		},
+		{
+			Name: "wait-left-with-its-ctx", Breaks: "B2",
+			Doc: "A wait goes on to listen for the end of its ctx when it has returned.",
+			Apply: afterWait(func(ctx context.Context, _ *session, _ driver.Node, err error) error {
+				context.AfterFunc(ctx, func() {})
+				return err
+			}),
+		},
+		{
 			Name: "wait-returns-late", Breaks: "B1",
 			Doc: "WaitDelete ends with the next answer of its long poll. (consul#10206: the slot of a canceled query stays taken.)",
 			Apply: afterWait(func(_ context.Context, s *session, _ driver.Node, err error) error {

@@ -63,10 +63,7 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 	if life.Err() != nil {
 		return o.Failed(nil, context.Cause(life))
 	}
-	attempt, cancel := context.WithCancel(ctx)
-	if o.Limit > 0 {
-		attempt, cancel = context.WithTimeout(ctx, o.Limit)
-	}
+	attempt, cancel := bounded(ctx, o.Limit)
 	defer cancel()
 	stop := context.AfterFunc(life, cancel)
 	defer stop()
@@ -91,6 +88,13 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 		return o.Failed(kind, explained(fmt.Errorf("no answer within %v", o.Limit), err))
 	}
 	return o.Failed(kind, err)
+}
+
+func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit > 0 {
+		return context.WithTimeout(ctx, limit)
+	}
+	return context.WithCancel(ctx)
 }
 
 // explained adds to the end of an attempt what was in the way, unless that is only the end

@@ -51,7 +51,7 @@ func (n Network) Any(ctx context.Context, hostPort string, first uint64) (net.Co
 	slices.Sort(addrs) // resolvers change their order
 	err = &net.AddrError{Err: "the host has no address", Addr: name}
 	for i := range addrs {
-		part, cancel := context.WithCancel(ctx)
+		part, cancel := ctx, context.CancelFunc(func() {})
 		if due, ok := ctx.Deadline(); ok {
 			part, cancel = context.WithTimeout(ctx, time.Until(due)/time.Duration(len(addrs)-i))
 		}
