@@ -13,7 +13,10 @@ BENCH_LOCAL := . ./delay ./stats ./report ./targets ./wire ./work ./leader ./cha
 # in real time, whose limits a busy processor breaks, and hundreds of drivers and recipes
 # that are broken on purpose. So does examples/slate. `make soak` runs the drivers' suites
 # with it.
-UNRACED := ^(TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*)$$
+UNRACED := TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*
+# What takes long and finds little more on most changes: suites on three members and with
+# other settings, broken recipes, fault trials, crowds. It runs without the race detector too.
+LONG    := TestConformance[A-Z].*|TestSoakFinds.*|TestRecipesThatAreBroken|TestTrials|TestCrowd.*
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
@@ -26,31 +29,49 @@ BENCH   ?= -cases main -networks 1ms,1ms+tls,loopback -pairs 3
 # FAULTS is a regular expression that "store: fault" has to match.
 TRIALS  ?= 10000
 
-.PHONY: demo test lint check soak reached trials mutants servers bench bench-short bench-micro fmt
+.PHONY: demo test test-long lint check soak reached trials mutants servers bench bench-short bench-micro fmt
 
 ## demo: several workers contend for one lock, on the embedded store
 demo:
 	$(GO) run ./examples/quickstart
 
-## test: everything, on real servers, under the race detector but for what UNRACED names and
-## for what is compared with the stores' own clients. One package at a time: servers that
-## starve each other of processors lose leases, as they must.
-test: servers
+# $(call tested,COMMANDS) runs commands that note a failure in $(FAILED), prints the reports
+# of the tests, and repeats what failed.
+define tested
 	@rm -rf $(REPORTS) $(FAILED) && mkdir -p $(REPORTS)
-	@for m in . internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors
-	@export COORDKIT_REPORTS=$(REPORTS); { \
-		$(GO) test -race -count=1 -p=1 -timeout=40m -skip='$(UNRACED)' $$($(GO) list ./... | grep -v /examples/slate$$) || touch $(FAILED); \
-		$(GO) test -count=1 -p=1 -timeout=30m -run='$(UNRACED)' ./conformance ./drivers/... || touch $(FAILED); \
-		$(GO) test -count=1 ./examples/slate || touch $(FAILED); \
-		(cd bench && $(GO) test -race -count=1 $(BENCH_LOCAL)) || touch $(FAILED); \
-		(cd internal/tools && $(GO) test -count=1 ./...) || touch $(FAILED); \
-		cd internal/storetest; \
-		$(GO) test -race -count=1 -p=1 -timeout=40m ./... || touch $(FAILED); \
-		$(GO) test -count=1 -run=Beside . || touch $(FAILED); \
-		} 2>&1 | tee $(OUTPUT)
+	@export COORDKIT_REPORTS=$(REPORTS); { $(1) } 2>&1 | tee $(OUTPUT)
 	@$(GO) run ./internal/report/cmd/printreports $(REPORTS)
 	@! test -e $(FAILED) || { echo; echo "what failed, from the output above:"; \
 		grep -E '$(FAILURES)' $(OUTPUT) | cut -c1-400 | head -100; exit 1; }
+endef
+
+define TESTS
+	$(GO) test -race -count=1 -p=1 -timeout=40m -skip='^($(UNRACED)|$(LONG))$$' $$($(GO) list ./... | grep -v /examples/slate$$) || touch $(FAILED); \
+	$(GO) test -count=1 -p=1 -timeout=30m -run='^($(UNRACED))$$' -skip='^($(LONG))$$' ./conformance ./drivers/... || touch $(FAILED); \
+	$(GO) test -count=1 ./examples/slate || touch $(FAILED); \
+	(cd bench && $(GO) test -race -count=1 $(BENCH_LOCAL)) || touch $(FAILED); \
+	(cd internal/tools && $(GO) test -count=1 ./...) || touch $(FAILED); \
+	cd internal/storetest; \
+	$(GO) test -race -count=1 -p=1 -timeout=40m -skip='^($(LONG))$$' ./... || touch $(FAILED); \
+	$(GO) test -count=1 -run=Beside . || touch $(FAILED);
+endef
+
+define LONGTESTS
+	$(GO) test -count=1 -p=1 -timeout=30m -run='^($(LONG))$$' ./conformance ./drivers/... || touch $(FAILED); \
+	cd internal/storetest; \
+	$(GO) test -count=1 -timeout=30m -run='^($(LONG))$$' . || touch $(FAILED);
+endef
+
+## test: everything but what LONG names, on real servers, under the race detector but for
+## what UNRACED names and for what is compared with the stores' own clients. One package at a
+## time: servers that starve each other of processors lose leases, as they must.
+test: servers
+	@for m in . internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors
+	$(call tested,$(TESTS))
+
+## test-long: the rest of the tests, which LONG names
+test-long: servers
+	$(call tested,$(LONGTESTS))
 
 ## servers: builds the stores that the tests run on, once
 servers:
