@@ -13,13 +13,11 @@ import (
 
 // Acquire joins the line at its end and waits until the rule lets the entry hold. ctx
 // bounds the call and not the entry. If the store is out of reach, Acquire gives up after
-// the client's TTL; an entry that is in the line keeps its place for as long as its
-// session lives.
+// the client's TTL; an entry that is in the line keeps its place while its session lives.
 //
-// The error says why: it Is ctx's error, coord.ErrSessionLost or coord.ErrClosed,
-// coord.ErrRemoved if an operator deleted the entry, coord.ErrUnavailable or
-// coord.ErrUncertain, or the rule's Refused. After an error no entry is left, or what may
-// still be in the store is cleared up in the background.
+// The error Is ctx's error, coord.ErrSessionLost or coord.ErrClosed, coord.ErrRemoved if an
+// operator deleted the entry, coord.ErrUnavailable or coord.ErrUncertain, or the rule's
+// Refused. After an error no entry is left, or it is cleared up in the background.
 func (q *Queue) Acquire(ctx context.Context, req Request) (_ *Entry, err error) {
 	defer q.named("acquire", &err)
 	req.keeps = true
@@ -35,8 +33,7 @@ func (q *Queue) Acquire(ctx context.Context, req Request) (_ *Entry, err error) 
 }
 
 // TryAcquire joins the line only if the entry can hold at once. Otherwise the error Is
-// coord.ErrBusy. It lists the line before it joins, so that callers who only try do not
-// delay those who wait. Other errors are as those of Acquire.
+// coord.ErrBusy. It lists the line before it joins, so that a try delays no waiter.
 func (q *Queue) TryAcquire(ctx context.Context, req Request) (_ *Entry, err error) {
 	defer q.named("try", &err)
 	line, err := q.list(ctx)
@@ -48,8 +45,7 @@ func (q *Queue) TryAcquire(ctx context.Context, req Request) (_ *Entry, err erro
 	if err := q.free(append(slices.Clip(line), newcomer), len(line)); err != nil {
 		return nil, err
 	}
-	// A key that only looks like a node may be in a list of names. Nothing waits for it
-	// here, so the list has to be with data.
+	// A list of names may have a key that only looks like a node, so this one is with data.
 	e, line, err := q.join(ctx, q.dir, req, inFull)
 	if err != nil {
 		return nil, err

@@ -7,10 +7,9 @@
 // entry when the rule lets it hold, [Entry.Hold] gives the caller a context that ends
 // with the entry, and [Entry.Release] leaves the line.
 //
-// What can go wrong is dealt with here. A create whose reply was lost is made again, and
-// finds its node. If the caller gives up meanwhile, the node that may still land is
-// abandoned in the background; a delete that fails is repeated. When the session ends,
-// waits and holds end with the reason, and nothing is granted on it.
+// A create whose reply was lost is made again, and finds its node. If the caller gives up,
+// the node that may still land is abandoned in the background; a delete that fails is
+// repeated. When the session ends, waits and holds end with the reason.
 //
 // # How an entry waits
 //
@@ -29,26 +28,10 @@
 // # An operator's deletions
 //
 // After 100 ms a holder watches its own node. If an operator deletes it, the hold ends
-// with coord.ErrRemoved. A waiter notices by its wait, by its next list, or by the same
-// watch. Until the news arrives two may hold; the fencing token orders them.
+// with coord.ErrRemoved. Until the news arrives two may hold; the fencing token orders them.
 //
 // # Files
 //
-// Each file uses what is in those after it:
-//
-//	downgrade.go  replacing a held entry by one of another kind, in its place
-//	revoke.go     asking an entry to leave
-//	hold.go       holds on an entry, re-entry, release
-//	acquire.go    Acquire and TryAcquire
-//	wait.go       waiting until the rule lets an entry hold
-//	gate.go       gates, which tell of grants
-//	write.go      replacing an entry's value
-//	guard.go      the grant, and the watch for an operator's deletion
-//	join.go       creating an entry, and listing its line
-//	leave.go      deleting an entry, and giving up a create
-//	entry.go      the entry, and its end
-//	queue.go      the line as observers see it
-//	data.go       what is in a node's data
-//	id.go         what is in a node's id
-//	rule.go       the rule
+// Each file uses what is in those after it: downgrade.go, revoke.go, acquire.go, wait.go,
+// gate.go, hold.go, guard.go, join.go, leave.go, entry.go, queue.go, node.go, rule.go.
 package queue

@@ -9,14 +9,12 @@ import (
 )
 
 // Downgrade replaces the entry by one of another kind with the same token, and returns the
-// new entry and its hold. h is the entry's only hold. The new entry is in the line
-// before the old one goes, so no other entry gets in between, if the rule respects
-// InPlaceOf and does not take the old entry's deletion for the grant. While both are in
-// the line the rule says Aside of the old one.
+// new entry and its hold. The new entry is in the line before the old one goes. So no other
+// entry gets in between, if the rule respects InPlaceOf, does not take the old entry's
+// deletion for the grant, and says Aside of the old one while both are in the line.
 //
-// ctx bounds the call; while the store is away it is repeated, for as long as the
-// session's TTL. After an error h is as it was; if it was lost, the error Is
-// coord.ErrNotHeld. The error Is coord.ErrInvalid if the entry has other holds.
+// ctx and the session's TTL bound the call. After an error h is as it was; if it was lost,
+// the error Is coord.ErrNotHeld. The error Is coord.ErrInvalid if the entry has other holds.
 func (e *Entry) Downgrade(ctx context.Context, h *coord.Hold, req Request) (*Entry, *coord.Hold, error) {
 	n, hold, err := e.replace(ctx, h, req)
 	if err != nil {
@@ -44,9 +42,8 @@ func (e *Entry) replace(ctx context.Context, h *coord.Hold, req Request) (*Entry
 	return n, hold, nil
 }
 
-// handOver makes a holder of the new entry n, and gives up e. The list that came with n's
-// creation shows whether e was there until then. If not, an operator has removed it,
-// others may have been let in, and n has no place to take.
+// handOver makes a holder of the new entry n, and gives up e. If e was not there any more
+// when n was created, others may have been let in, and n has no place to take.
 func (e *Entry) handOver(ctx context.Context, h *coord.Hold, n *Entry, there bool) (*coord.Hold, error) {
 	if !there {
 		return nil, cmp.Or(e.whyGone(ctx), coord.ErrReleased) // by another call
@@ -63,9 +60,8 @@ func (e *Entry) handOver(ctx context.Context, h *coord.Hold, n *Entry, there boo
 	return hold, nil
 }
 
-// giveUp takes h, the only hold of e, away from e and makes n its successor. If n is nil
-// it only checks that h is the only hold. It checks and takes in one step: a call that
-// re-enters e adds a hold to it before, or finds n.
+// giveUp takes h, the only hold of e, away from e and makes n its successor, in one step. If
+// n is nil it only checks that h is the only hold.
 func (e *Entry) giveUp(h *coord.Hold, n *Entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

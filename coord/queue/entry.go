@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -55,8 +56,7 @@ func (e *Entry) Waited() bool { return e.waited }
 // Session returns the session that the entry is bound to.
 func (e *Entry) Session() *coord.Session { return e.session }
 
-// Err is nil while the entry is not known to be lost, and then an error that Is
-// coord.ErrNotHeld and says why. It makes no request.
+// Err is nil until the entry is known to be lost, and then Is coord.ErrNotHeld and says why.
 func (e *Entry) Err() error {
 	if err := e.lost(); err != nil {
 		return e.queue.fail("enter", notHeld(err))
@@ -76,8 +76,8 @@ func (e *Entry) lost() error {
 	return e.removed
 }
 
-// markGone ends the entry, whose node is gone. why is nil if this process deleted it.
-// Holds end before gone is closed, so before another waiter of this process is granted.
+// markGone ends the entry, whose node is gone; why is nil if this process deleted it. Holds
+// end before gone is closed, so before another waiter of this process is granted.
 func (e *Entry) markGone(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -96,8 +96,7 @@ func (e *Entry) markGone(why error) {
 	close(e.gone)
 }
 
-// stop ends what runs for the entry, which is about to be left. It reports whether the
-// caller is the first to leave.
+// stop ends what runs for the entry, and reports whether the caller is the first to leave.
 func (e *Entry) stop() (first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,8 +112,7 @@ func (e *Entry) stopLocked() (first bool) {
 	return first
 }
 
-// awaitGone waits until the entry's end is known, within ctx, and reports whether the
-// node is surely gone.
+// awaitGone waits, within ctx, and reports whether the node is surely gone.
 func (e *Entry) awaitGone(ctx context.Context) bool {
 	select { // what has ended is looked at below, and by the caller
 	case <-e.gone:
@@ -126,13 +124,23 @@ func (e *Entry) awaitGone(ctx context.Context) bool {
 	return e.isGone
 }
 
-// whyEnded says what has ended a call for the entry: the session, an operator, or ctx. It
-// is nil if none of them has.
+// whyEnded says what has ended a call for the entry: the session, an operator, ctx; or nil.
 func (e *Entry) whyEnded(ctx context.Context) error {
 	if lost := e.lost(); lost != nil {
 		return lost
 	}
 	return driver.ContextError(ctx)
+}
+
+// pause waits about 100 ms before what did not help is done again.
+func (e *Entry) pause(ctx context.Context) error {
+	const about = 100 * time.Millisecond
+	select {
+	case <-time.After(about/2 + rand.N(about)):
+	case <-e.session.Done():
+	case <-ctx.Done():
+	}
+	return e.whyEnded(ctx)
 }
 
 // within returns a context that ends with ctx, with the session, and with the entry.
@@ -145,20 +153,12 @@ func (e *Entry) within(ctx context.Context) (context.Context, context.CancelFunc
 // local is what this process knows of the entries of one session.
 type local struct {
 	mu      sync.Mutex
-	slots   map[string]*slots // by directory
-	entries map[string]*Entry // by the node's Key
-	awaited map[*Entry]awaited
+	slots   map[string]*slots             // by directory
+	entries map[string]*Entry             // by the node's Key
+	awaited map[*Entry]func(added *Entry) // by the waiter
 }
 
-// awaited is the blocker of a waiter. It is a node of the same session whose entry is not
-// known yet: the store lists a node before the Create call has returned.
-type awaited struct {
-	node  driver.Node
-	known func() // called once the entry is known
-}
-
-// slots are the numbers in the ids of a directory. They are used again, because stores
-// remember the names of deleted nodes: a line of ever new names gets ever slower.
+// slots are the numbers in the ids of a directory (see slotID).
 type slots struct {
 	used int   // how many are out
 	free []int // those that came back; with those that are out, all below used+len(free)
@@ -168,7 +168,7 @@ type localKey struct{}
 
 func localOf(s *coord.Session) *local {
 	return s.Local(localKey{}, func() any {
-		return &local{slots: make(map[string]*slots), entries: make(map[string]*Entry), awaited: make(map[*Entry]awaited)}
+		return &local{slots: make(map[string]*slots), entries: make(map[string]*Entry), awaited: make(map[*Entry]func(*Entry))}
 	}).(*local)
 }
 
@@ -194,16 +194,13 @@ func (l *local) add(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entries[e.node.Key] = e
-	for waiter, a := range l.awaited {
-		if a.node.Same(e.node) {
-			a.known()
-			delete(l.awaited, waiter)
-		}
+	for _, tell := range l.awaited {
+		tell(e)
 	}
 }
 
-// await returns the entry of a node of the session. If the entry is not known yet, await
-// returns nil and calls known later, unless giveUp is called before.
+// await returns the entry of a node, if the session has it. If that entry's Create has not
+// returned yet, await calls known when it has, unless giveUp is called before.
 func (l *local) await(n driver.Node, waiter *Entry, known func()) *Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,20 +208,23 @@ func (l *local) await(n driver.Node, waiter *Entry, known func()) *Entry {
 		return e
 	}
 	if n.Session == waiter.node.Session {
-		l.awaited[waiter] = awaited{n, known}
+		l.awaited[waiter] = func(added *Entry) {
+			if added.node.Same(n) {
+				known()
+			}
+		}
 	}
 	return nil
 }
 
-// giveUp ends the await of a waiter.
 func (l *local) giveUp(waiter *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.awaited, waiter)
 }
 
-// pin keeps the slot of an entry from others, also when the entry has left, until its
-// gate is forgotten, which is about to be made. It reports false if the entry has left.
+// pin keeps the slot of an entry from others until its gate, which is about to be made, is
+// forgotten. It reports false if the entry has left.
 func (l *local) pin(e *Entry) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,8 +232,7 @@ func (l *local) pin(e *Entry) bool {
 	return e.pinned
 }
 
-// forget frees the slot of an entry whose node is gone for good, or surely never will be
-// there. A slot that an entry and its gate share is freed when both are forgotten.
+// forget frees the slot of an entry whose node is gone for good, when its gate is too.
 func (l *local) forget(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

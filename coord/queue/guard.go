@@ -10,8 +10,7 @@ import (
 	"github.com/coordkit/coordkit/coord"
 )
 
-// guardDelay is how long an entry holds, or waits without looking at its own node, before
-// that is watched. Most locks are held for less and never pay for the watch.
+// guardDelay is after how long an entry's own node is watched. Most locks are held for less.
 const guardDelay = 100 * time.Millisecond
 
 // grant makes the entry a holder. If its session or its node is known to be gone, Hold
@@ -36,8 +35,7 @@ func (e *Entry) guardOwn() {
 }
 
 // watchOwn waits until the entry's own node is gone, or its life ends. A wait that breaks
-// is begun again after 100 ms, however many have broken before: coord's Retry would pause for
-// longer and longer.
+// is begun again after 100 ms; coord's Retry would pause for longer and longer.
 func (e *Entry) watchOwn() {
 	for alive := true; alive; alive = e.pause(e.life) == nil {
 		if e.session.Driver().WaitDelete(e.life, e.node) == nil {
@@ -46,13 +44,10 @@ func (e *Entry) watchOwn() {
 	}
 }
 
-// askWhyGone ends an entry whose node this process did not delete. An operator may have
-// removed the node, or the store may have ended the session; callers act on the
-// difference. So the store is asked: Abandon of what is gone changes nothing, and fails
-// if there is no session. The answer has to come within a second, or half of a short TTL.
-//
-// Meanwhile the slot is not used again, also if the entry is left: the Abandon must not
-// hit the next entry that has the slot.
+// askWhyGone ends an entry whose node this process did not delete. It asks the store whether
+// an operator removed the node or the session has ended: Abandon of what is gone changes
+// nothing, and fails if there is no session. Until the answer the slot is not used again, as
+// the Abandon must not hit the next entry that has the slot.
 func (e *Entry) askWhyGone() {
 	e.mu.Lock()
 	if e.leaving || e.asking {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// heldKey is the key of an entry in the contexts of its holds. A context can carry
-// entries of several lines, and every Queue of a line finds the same entry.
+// heldKey is the key of an entry in the contexts of its holds.
 type heldKey struct {
 	client *coord.Client
 	dir    string
@@ -19,9 +19,9 @@ type heldKey struct {
 
 func (q *Queue) heldKey() heldKey { return heldKey{q.client, q.dir} }
 
-// Hold adds a hold to an entry that was granted. The last hold that is released leaves
-// the line. The hold's context carries the entry, for Reenter, and the values of ctx; ctx
-// does not bound it. If the entry was lost or released, the error Is coord.ErrNotHeld.
+// Hold adds a hold to an entry that was granted. The hold's context carries the entry, for
+// Reenter, and the values of ctx; ctx does not bound it. If the entry was lost or released,
+// the error Is coord.ErrNotHeld.
 func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	h := coord.NewHold(ctx, e.queue.what, e.session, e.token, e.queue.heldKey(), e)
 	if err := h.Err(); err != nil { // the session is over, or is about to be closed
@@ -37,9 +37,8 @@ func (e *Entry) Hold(ctx context.Context) (*coord.Hold, error) {
 	return h, nil
 }
 
-// Entered returns the entry that Reenter would enter: the one that ctx was handed out
-// for, or its successor after a Downgrade. It is nil if there is none of this line, or it
-// was released.
+// Entered returns the entry that Reenter would enter: the one that ctx was handed out for,
+// or its successor after a Downgrade; or nil, also if it was released.
 func (q *Queue) Entered(ctx context.Context) *Entry {
 	e, _ := ctx.Value(q.heldKey()).(*Entry)
 	for e != nil {
@@ -56,11 +55,8 @@ func (q *Queue) Entered(ctx context.Context) *Entry {
 
 // Reenter adds a hold to the entry that ctx was handed out for. It returns nil and no
 // error if there is nothing to re-enter. If the entry was lost, the error Is
-// coord.ErrNotHeld: the caller, which runs under ctx, must not go on.
-//
-// refuse, which may be nil, is asked about the entry before, and Reenter returns its
-// error. If the entry is downgraded in that moment, refuse is asked about the successor
-// too.
+// coord.ErrNotHeld: the caller, which runs under ctx, must not go on. refuse, which may be
+// nil, is asked about the entry before, and about its successor if it is downgraded then.
 func (q *Queue) Reenter(ctx context.Context, refuse func(*Entry) error) (*Entry, *coord.Hold, error) {
 	for e := q.Entered(ctx); e != nil; {
 		if ctx.Err() != nil { // this hold of the entry has ended, if others have not
@@ -84,9 +80,8 @@ func (q *Queue) Reenter(ctx context.Context, refuse func(*Entry) error) (*Entry,
 	return nil, nil, nil
 }
 
-// whyOver says why a ctx has ended that was handed out for e. If e was lost, or the hold
-// behind ctx was released, the error Is that as well. The cause may also be the loss of
-// another line's entry, which is no loss of e.
+// whyOver says why a ctx has ended that was handed out for e: e was lost, the hold behind
+// ctx was released, or another line's entry was lost, which is no loss of e.
 func (q *Queue) whyOver(ctx context.Context, e *Entry) error {
 	if lost := e.lost(); lost != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), notHeld(lost))
@@ -98,13 +93,12 @@ func (q *Queue) whyOver(ctx context.Context, e *Entry) error {
 	return driver.ContextError(ctx)
 }
 
-// Release ends h, and leaves the line with the last hold of the entry. It is idempotent,
-// and after an error may be called again, as Leave. If h was lost before, the error Is
-// coord.ErrNotHeld: what was done under it may not have been protected.
-//
-// ctx bounds the call and not the release. If ctx is the hold's own context, its
-// cancellation is ignored and only its deadline counts.
-func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
+// Release ends h, and leaves the line with the last hold of the entry. After an error it may
+// be called again, as Leave. If h was lost before, the error Is coord.ErrNotHeld: what was
+// done under it may not have been protected. ctx bounds the call and not the release; of the
+// hold's own context only the deadline counts.
+func (e *Entry) Release(ctx context.Context, h *coord.Hold) (err error) {
+	defer e.queue.named("release", &err)
 	e.mu.Lock()
 	asking := e.asking
 	e.mu.Unlock()
@@ -129,21 +123,17 @@ func (e *Entry) Release(ctx context.Context, h *coord.Hold) error {
 	last := len(e.holds) == 0
 	e.released = e.released || held && last && !lost
 	e.mu.Unlock()
-	if lost { // and with it the node
-		return e.queue.fail("release", before)
-	}
-	if !last {
-		return nil
-	}
-	if err := e.Leave(ctx); err != nil {
-		return e.queue.fail("release", err)
+	switch {
+	case lost: // and with it the node
+		return before
+	case last:
+		return e.Leave(ctx)
 	}
 	return nil
 }
 
 // Do runs fn under h and releases h afterwards, also if fn panics. fn's ctx ends with h
 // and with ctx. It returns fn's error; if h was lost the error also Is coord.ErrNotHeld.
-// A release that is not confirmed yet is no error: it goes on in the background.
 func (e *Entry) Do(ctx context.Context, h *coord.Hold, fn func(ctx context.Context) error) (err error) {
 	work, cancel := h.Within(ctx)
 	defer func() {
@@ -153,4 +143,30 @@ func (e *Entry) Do(ctx context.Context, h *coord.Hold, fn func(ctx context.Conte
 		}
 	}()
 	return fn(work)
+}
+
+// Write replaces the value that is stored with the entry. Of several calls the last one to
+// begin counts. ctx and the session's TTL bound the call. If the entry is gone or its session
+// over, the error Is coord.ErrNotHeld. After another error the value may have been written.
+func (e *Entry) Write(ctx context.Context, value []byte) (err error) {
+	defer e.queue.named("write", &err)
+	select { // one at a time: a repeated request must not undo a later one
+	case e.writing <- struct{}{}:
+		defer func() { <-e.writing }()
+	case <-ctx.Done():
+		return driver.ContextError(ctx)
+	}
+	data := e.encode(value)
+	err = e.session.Retry(ctx, func(ctx context.Context) error {
+		_, err := e.session.Driver().Update(ctx, e.node, data)
+		return err
+	})
+	why := e.lost()
+	if errors.Is(err, driver.ErrGone) {
+		why = cmp.Or(e.whyGone(ctx), err)
+	}
+	if err != nil && why != nil {
+		return notHeld(why)
+	}
+	return err
 }

@@ -12,21 +12,19 @@ import (
 
 // Request is what an entry brings to the line.
 type Request struct {
-	// Kind begins the node's id, for rules that tell kinds apart. It is one or more
-	// lower-case letters, or empty, and not "g", the kind of gates.
+	// Kind begins the node's id, for rules that tell kinds apart: lower-case letters but "g".
 	Kind string
 
 	// Terms are in the node's id too, for rules that need no data. They begin with a
-	// digit and end with a letter, and come from a small set, because stores remember
-	// the names of deleted nodes. Terms that make the id too long are left out, so Value
-	// has to say the same.
+	// digit, end with a letter, and come from a small set (see slotID). Terms that make the
+	// id too long are left out, so Value has to say the same.
 	Terms string
 
 	// Value is what the recipe stores with the entry, up to coord.MaxValue bytes.
 	Value []byte
 
 	// Waiting, if it is not nil, replaces Value as soon as the entry has to wait. If the
-	// Queue's last entry had to wait, the entry begins with it, which saves a request.
+	// Queue's last entry had to wait, the entry begins with it.
 	Waiting []byte
 
 	// Gate: while the entry is blocked it has a gate in the line. See NearestGate.
@@ -60,10 +58,9 @@ func (q *Queue) join(ctx context.Context, dir string, req Request, want view) (*
 	return q.enter(ctx, s, dir, req, want)
 }
 
-// enter makes an entry in one of the queue's directories, and returns it with as much of
-// the directory as is wanted. It tries for as long as the client's TTL; an entry that has
-// a place to keep tries for as long as its session lives. After an error nothing is left,
-// or is cleared up in the background.
+// enter makes an entry in a directory, and returns it with as much of the directory as is
+// wanted. It tries for as long as the client's TTL; an entry that has a place to keep tries
+// while its session lives. After an error nothing is left, or is cleared up in the background.
 func (q *Queue) enter(ctx context.Context, s *coord.Session, dir string, req Request, want view) (*Entry, []driver.Node, error) {
 	e := &Entry{
 		queue: q, session: s, local: localOf(s), dir: dir, since: time.Now(), replaces: req.replaces, gateOf: req.gateOf,
@@ -128,7 +125,8 @@ func (q *Queue) create(ctx context.Context, s driver.Session, dir, id string, da
 	if one && want > noLine {
 		n, line, err = lister.CreateList(ctx, dir, id, data)
 		switch {
-		case err != nil, !names, want == byName, want == forRule && q.sufficient(line), hasData(line):
+		case err != nil, !names, want == byName, want == forRule && q.suffice != nil && q.suffice(line),
+			!slices.ContainsFunc(line, func(n driver.Node) bool { return n.Data == nil }):
 			return n, line, err
 		case len(line) == 1: // n, whose data are known
 			return n, []driver.Node{n}, nil
@@ -143,16 +141,7 @@ func (q *Queue) create(ctx context.Context, s driver.Session, dir, id string, da
 	return n, line, err
 }
 
-// hasData reports whether a driver that may leave out data has not.
-func hasData(line []driver.Node) bool {
-	return !slices.ContainsFunc(line, func(n driver.Node) bool { return n.Data == nil })
-}
-
-// sufficient reports whether the rule needs no data of a line.
-func (q *Queue) sufficient(line []driver.Node) bool { return q.suffice != nil && q.suffice(line) }
-
-// look lists what the rule needs, which is no entry behind last. While the store is away the
-// entry keeps its place, for as long as its session lives.
+// look lists what the rule needs, which is no entry behind last, while the session lives.
 func (e *Entry) look(ctx context.Context, last uint64) (line []driver.Node, err error) {
 	s := e.session.Driver()
 	err = e.session.Retry(ctx, func(ctx context.Context) (err error) {
@@ -168,9 +157,8 @@ func (e *Entry) look(ctx context.Context, last uint64) (line []driver.Node, err 
 	return line, err
 }
 
-// find returns a node's index in a line, or -1. A session's list holds the session's own
-// acknowledged nodes (rule L3). So if an entry's node is not in it, an operator or the
-// store has removed the node.
+// find returns a node's index in a line, or -1: an operator or the store has removed it, as
+// a session's list holds the session's own acknowledged nodes (rule L3).
 func find(line []driver.Node, n driver.Node) int {
 	return slices.IndexFunc(line, n.Same)
 }

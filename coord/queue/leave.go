@@ -12,9 +12,8 @@ import (
 
 // Leave deletes the entry's node, and returns nil when the node is surely gone. After an
 // error the deletion goes on in the background until it has succeeded or the session is
-// over; calling Leave again waits for that. ctx bounds the call and not the deletion.
-// Leave deletes only its own node, so a late call cannot free another entry's place. It
-// is idempotent.
+// over; calling Leave again waits for that. ctx bounds the call and not the deletion. A
+// late call cannot free another entry's place.
 func (e *Entry) Leave(ctx context.Context) error {
 	if e.stop() {
 		err := e.delete(ctx)
@@ -63,8 +62,7 @@ func (e *Entry) delete(ctx context.Context) error {
 	return e.session.Driver().Delete(ctx, e.node)
 }
 
-// abandon gives up a create whose outcome is not known, in the background. The slot is
-// free when the store has confirmed that no node is left and none will be.
+// abandon gives up a create whose outcome is not known, in the background.
 func (e *Entry) abandon(id string) {
 	e.session.Go(func(ctx context.Context) {
 		if persist(ctx, e.queue.client, func(ctx context.Context) error { return e.session.Driver().Abandon(ctx, e.dir, id) }) {
@@ -81,21 +79,17 @@ func refused(err error) bool {
 	return errors.Is(err, coord.ErrUnavailable) || errors.Is(err, coord.ErrInvalid) || errors.Is(err, coord.ErrDenied)
 }
 
-// persist calls op until it succeeds or ctx ends, and reports whether it succeeded. It
-// repeats op after every error: what is not cleared up blocks all others, and even a
-// permission may come back.
+// persist calls op until it succeeds or ctx ends, and reports whether it succeeded. What is
+// not cleared up blocks all others, and even a permission may come back.
 func persist(ctx context.Context, c *coord.Client, op func(context.Context) error) bool {
 	for {
-		err := c.Retry(ctx, op)
-		if err == nil {
+		if c.Retry(ctx, op) == nil {
 			return true
 		}
-		pause := time.NewTimer(time.Second)
 		select {
 		case <-ctx.Done():
-			pause.Stop()
 			return false
-		case <-pause.C:
+		case <-time.After(time.Second):
 		}
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// Queue is a line by name. What is in it is known to the store and to the sessions of the
-// entries alone. All methods are safe for concurrent use.
+// Queue is a line by name. All methods are safe for concurrent use.
 type Queue struct {
 	client  *coord.Client
 	session *coord.Session // nil: the one that the client shares
@@ -25,10 +24,9 @@ type Queue struct {
 	contended atomic.Bool // the last entry that Acquire made had to wait
 }
 
-// New returns the line called name of the recipes of a kind. The kind is a word such as
-// "mutex"; it begins the name of the line's directory. A name, or a session given by
-// coord.WithSession, that is not valid shows in each later call, by an error that Is
-// coord.ErrInvalid.
+// New returns the line called name of the recipes of a kind, a word such as "mutex". If the
+// name, or a session given by coord.WithSession, is not valid, each later call returns an
+// error that Is coord.ErrInvalid.
 func New(client *coord.Client, kind, name string, rule Rule, opts ...coord.RecipeOption) *Queue {
 	var o coord.RecipeOptions
 	for _, opt := range opts {
@@ -47,11 +45,9 @@ func New(client *coord.Client, kind, name string, rule Rule, opts ...coord.Recip
 	return q
 }
 
-// ByNames says that the rule needs only the names and the order of a line for which
-// suffice returns true, and of every line if suffice is nil. The Data of such a line's
-// nodes may be missing when the rule is asked. On stores whose lists are names this saves
-// a request for each node. suffice is a pure function. ByNames returns q; call it before
-// q is used.
+// ByNames says that the rule needs no Data of a line for which suffice, a pure function,
+// returns true, and of no line if suffice is nil. On stores whose lists are names this saves
+// a request for each node. ByNames returns q; call it before q is used.
 func (q *Queue) ByNames(suffice func(line []driver.Node) bool) *Queue {
 	if suffice == nil {
 		suffice = func([]driver.Node) bool { return true }
@@ -60,8 +56,7 @@ func (q *Queue) ByNames(suffice func(line []driver.Node) bool) *Queue {
 	return q
 }
 
-// Line returns the line as it is now, without joining it. It opens no session. ctx and
-// the client's TTL bound it.
+// Line returns the line as it is now. ctx and the client's TTL bound it.
 func (q *Queue) Line(ctx context.Context) (line []driver.Node, err error) {
 	defer q.named("list", &err)
 	return q.list(ctx)
@@ -74,8 +69,8 @@ func (q *Queue) list(ctx context.Context) ([]driver.Node, error) {
 	return q.client.List(ctx, q.dir)
 }
 
-// Watch yields the line as it is and again after each change, as coord.Client.Watch does.
-// The consumer must not change what it is given.
+// Watch yields the line and each change of it, as coord.Client.Watch does. The consumer must
+// not change what it is given.
 func (q *Queue) Watch(ctx context.Context) iter.Seq2[[]driver.Node, error] {
 	if q.err != nil {
 		return func(yield func([]driver.Node, error) bool) { yield(nil, q.fail("watch", q.err)) }
@@ -83,9 +78,8 @@ func (q *Queue) Watch(ctx context.Context) iter.Seq2[[]driver.Node, error] {
 	return q.client.Watch(ctx, q.dir)
 }
 
-// Contenders returns who holds and who waits, as of now, without joining the line.
-// describe, which may be nil, adds what only the recipe knows of a node. ctx and the
-// client's TTL bound it.
+// Contenders returns the holders and the waiters as of now. describe, which may be nil, adds
+// what only the recipe knows of a node. ctx and the client's TTL bound it.
 func (q *Queue) Contenders(ctx context.Context, describe func(driver.Node, *coord.Contender)) (coord.Contenders, error) {
 	nodes, err := q.Line(ctx)
 	if err != nil {

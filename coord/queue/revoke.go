@@ -11,10 +11,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// A request to leave is an entry in a directory beside the line, so that it disturbs no
-// waiter. It ends with the session of the caller of Revoke.
-
-// ask is the value of a request.
+// ask is the value of a request to leave: an entry in a directory beside the line.
 type ask struct {
 	Token  uint64 `json:"token"` // of the entry that is to leave
 	Reason string `json:"reason,omitempty"`
@@ -22,13 +19,12 @@ type ask struct {
 
 const maxReason = 1 << 10
 
-// Revoke asks the entry that holds, or waits, with the token to leave, and waits until it
-// has. It returns nil when the entry is gone, also if it was before. Nothing is done to
-// the entry itself. The reason has up to 1024 bytes.
+// Revoke asks the entry with the token to leave, and waits until it has. It returns nil when
+// the entry is gone, also if it was before. The reason has up to 1024 bytes.
 //
-// When ctx ends first, or the caller's session does, the request is withdrawn. If the
-// store is out of reach, Revoke gives up after the client's TTL; once the request is in
-// the store it waits for as long as the session lives.
+// When ctx or the caller's session ends first, the request is withdrawn. If the store is out
+// of reach, Revoke gives up after the client's TTL; once the request is in the store it
+// waits while the session lives.
 func (q *Queue) Revoke(ctx context.Context, token uint64, reason string) (err error) {
 	defer q.named("revoke", &err)
 	if len(reason) > maxReason {
@@ -50,22 +46,15 @@ func (q *Queue) Revoke(ctx context.Context, token uint64, reason string) (err er
 		if err != nil {
 			return cmp.Or(e.whyEnded(ctx), err)
 		}
-		if !hasToken(line, token) {
+		if !slices.ContainsFunc(line, func(n driver.Node) bool { return parse(n).token(n) == token }) {
 			return nil
 		}
 	}
 	return errWatchEnded
 }
 
-// hasToken reports whether holds of an entry in the line have the token. During a downgrade
-// those of two have it.
-func hasToken(line []driver.Node, token uint64) bool {
-	return slices.ContainsFunc(line, func(n driver.Node) bool { return parse(n).token(n) == token })
-}
-
-// Revoked waits for a request that the entry leave, and returns it. It watches the
-// requests while it waits, and costs the store nothing otherwise. ctx bounds it. If h, a
-// hold of the entry, ends first, the error Is coord.ErrNotHeld.
+// Revoked waits, watching, for a request that the entry leave, and returns it. ctx bounds it.
+// If h, a hold of the entry, ends first, the error Is coord.ErrNotHeld.
 func (e *Entry) Revoked(ctx context.Context, h *coord.Hold) (none coord.Revocation, err error) {
 	defer e.queue.named("wait for a revocation", &err)
 	work, cancel := h.Within(ctx)

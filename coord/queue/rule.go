@@ -2,9 +2,8 @@ package queue
 
 import "github.com/coordkit/coordkit/coord/driver"
 
-// Rule says what the entry line[own] waits for. The line is in its order. A Rule is a
-// pure function: it does not change its arguments, and the same line gives the same
-// Verdict. An entry that holds stays a holder, so what joins later must not block it.
+// Rule says what the entry line[own] waits for. It is a pure function, and does not change
+// its arguments. An entry that holds stays a holder, so what joins later must not block it.
 type Rule func(line []driver.Node, own int) Verdict
 
 // Verdict is a Rule's answer. The zero Verdict lets the entry hold.
@@ -14,33 +13,29 @@ type Verdict struct {
 	Blocked bool
 	Blocker driver.Node
 
-	// Before, if it has a Key, is the entry that stands between Blocker and its turn. Where
-	// the session is a driver.AnyWaiter the entry waits for Before too, and lists the line
-	// when that is gone: Blocker may be the Last then. A rule that names Before looks at no
-	// entry behind its own.
+	// Before, if it has a Key, is the entry that stands between Blocker and its turn. A
+	// driver.AnyWaiter waits for it too, and the line is listed when it is gone: Blocker may
+	// be the Last then. A rule that names Before looks at no entry behind its own.
 	Before driver.Node
 
-	// Last: nothing but Blocker is in the way. Its deletion is the grant, and the rule
-	// is not asked again.
+	// Last: nothing but Blocker is in the way. Its deletion is the grant.
 	Last bool
 
-	// Exclusive: Blocker can hold only when nothing ahead of it is left. If it is known
-	// to have held, its deletion is the grant too.
+	// Exclusive: the deletion of a Blocker that has held is the grant too.
 	Exclusive bool
 
 	// Refused says why the entry can never hold. Acquire returns it.
 	Refused error
 
 	// Granted: the entry holds, although it would be blocked or refused if it came now.
-	// It matters to Contenders only; no entry is let in by it.
+	// Only Contenders looks at it.
 	Granted bool
 
 	// Aside: the node is not a contender. Contenders skips it.
 	Aside bool
 }
 
-// OneByOne is the rule of a mutex: each entry waits for the one ahead of it. It needs
-// names and order only (see Queue.ByNames).
+// OneByOne is the rule of a mutex: each entry waits for the one ahead. It needs no data.
 func OneByOne(line []driver.Node, own int) Verdict {
 	if own == 0 {
 		return Verdict{}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
-	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
 )
@@ -45,8 +43,8 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 				}
 			}
 		}
-		if req.Gate && gate == nil {
-			gate = e.openGate(ctx)
+		if req.Gate && gate == nil && e.local.pin(e) { // a failure shows in the wait, if it matters
+			gate, _, _ = e.queue.enter(ctx, e.session, e.dir, Request{Kind: gateKind, gateOf: e}, noLine)
 		}
 		if v.Blocker.Key == "" {
 			if line, err = e.follow(ctx); err != nil {
@@ -77,35 +75,34 @@ func (e *Entry) await(ctx context.Context, line []driver.Node, req Request) erro
 	}
 }
 
-// outlast waits until the blocker is gone, or the entry before it if the rule names one.
-// It returns the node that is gone, and whether that was the grant. last is gone already:
-// a list that is behind may still show it.
+// outlast waits until the blocker is gone, or the entry before it. It returns the node that
+// is gone, and whether that was the grant. last is gone already, whatever a list shows.
 func (e *Entry) outlast(ctx context.Context, v Verdict, last driver.Node) (gone driver.Node, granted bool, err error) {
 	within, cancel := e.within(ctx)
 	defer cancel()
 	defer e.local.giveUp(e)
-	p := e.local.await(v.Blocker, e, cancel)
-	if p == nil {
-		nodes := []driver.Node{e.node, v.Blocker}
-		if v.Before.Key != "" && !v.Before.Same(last) {
-			nodes = append(nodes, v.Before)
-		}
-		i, err := e.waitAny(within, nodes)
-		if err == nil {
-			return nodes[i], v.Last && i == 1, nil
-		}
-		if p = e.local.await(v.Blocker, e, cancel); p == nil {
-			if driver.Transient(err) { // the next list tells what has ended, if anything
-				err = nil
-			}
-			return v.Blocker, false, err
-		}
+	if p := e.local.await(v.Blocker, e, cancel); p != nil {
+		return v.Blocker, e.outlastLocal(ctx, v, p), nil
 	}
-	return v.Blocker, e.outlastLocal(ctx, v, p), nil
+	nodes := []driver.Node{e.node, v.Blocker}
+	if v.Before.Key != "" && !v.Before.Same(last) {
+		nodes = append(nodes, v.Before)
+	}
+	i, err := e.waitAny(within, nodes)
+	if err == nil {
+		return nodes[i], v.Last && i == 1, nil
+	}
+	if p := e.local.await(v.Blocker, e, cancel); p != nil {
+		return v.Blocker, e.outlastLocal(ctx, v, p), nil
+	}
+	if driver.Transient(err) { // the next list tells what has ended, if anything
+		err = nil
+	}
+	return v.Blocker, false, err
 }
 
-// waitAny waits until one of the entry's own node, the blocker and the one before is gone,
-// and returns its index. A session that waits for one node waits for the blocker.
+// waitAny waits until one of the nodes is gone, and returns its index. A session that waits
+// for one node waits for the blocker, nodes[1].
 func (e *Entry) waitAny(ctx context.Context, nodes []driver.Node) (gone int, err error) {
 	if s, ok := driver.As[driver.AnyWaiter](e.session.Driver()); ok {
 		return s.WaitAny(ctx, nodes)
@@ -114,8 +111,7 @@ func (e *Entry) waitAny(ctx context.Context, nodes []driver.Node) (gone int, err
 	return 1, e.session.Driver().WaitDelete(ctx, nodes[1])
 }
 
-// outlastLocal waits for an entry of this process and session. Its end is known here as
-// soon as the store has acknowledged it.
+// outlastLocal waits for an entry of this process and session.
 func (e *Entry) outlastLocal(ctx context.Context, v Verdict, p *Entry) (granted bool) {
 	e.guardOwn() // nothing else looks whether the own node is there
 	select {
@@ -133,8 +129,7 @@ func (e *Entry) outlastLocal(ctx context.Context, v Verdict, p *Entry) (granted 
 }
 
 // follow watches the line until the rule lets the entry hold, refuses it, or names a
-// blocker, or until the entry is not in the line, and returns the line as it then is. A
-// state that is late shows more entries ahead, and never fewer.
+// blocker, or until the entry is not in the line, and returns the line as it then is.
 func (e *Entry) follow(ctx context.Context) ([]driver.Node, error) {
 	within, cancel := e.within(ctx)
 	defer cancel()
@@ -153,18 +148,4 @@ func (e *Entry) follow(ctx context.Context) ([]driver.Node, error) {
 	return nil, cmp.Or(e.whyEnded(ctx), errWatchEnded)
 }
 
-// errWatchEnded: a watch does not end without an error.
-var errWatchEnded = errors.New("the watch of the line has ended for no reason")
-
-// pause waits about 100 ms before what did not help is done again.
-func (e *Entry) pause(ctx context.Context) error {
-	const about = 100 * time.Millisecond
-	timer := time.NewTimer(about/2 + rand.N(about))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-e.session.Done():
-	case <-ctx.Done():
-	}
-	return e.whyEnded(ctx)
-}
+var errWatchEnded = errors.New("the watch of the line has ended without an error")

@@ -15,8 +15,7 @@ import (
 	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
 
-// connect makes a link. It begins at once to ask for a session with the timeout ttl, and
-// goes on until shutDown.
+// connect makes a link, which asks for a session with the timeout ttl until shutDown.
 func connect(parent context.Context, p peers, ttl time.Duration, log *zap.Logger) *link {
 	l := &link{
 		patience: min(max(ttl/6, 50*time.Millisecond), 2*time.Second),
@@ -48,10 +47,9 @@ func connect(parent context.Context, p peers, ttl time.Duration, log *zap.Logger
 	return l
 }
 
-// call makes one request when the session is open on a connection. It returns when ctx
-// ends, which the library does not know: the request goes on, on a goroutine of the link,
-// until it is answered or the connection is lost. The errors are the library's or, if the
-// request surely was not sent, attempt.NotSent.
+// call makes one request when the session is open on a connection. If ctx ends first, the
+// request goes on, on a goroutine of the link, until it is answered or the connection is
+// lost. The errors are the library's or, if the request was not sent, attempt.NotSent.
 func call[T any](ctx context.Context, l *link, request func(*gozk.Conn) (T, error)) (value T, err error) {
 	err = l.await(ctx, func() bool { return l.life.Err() != nil || l.up && l.trusted })
 	if l.life.Err() != nil {
@@ -77,30 +75,29 @@ func call[T any](ctx context.Context, l *link, request func(*gozk.Conn) (T, erro
 }
 
 // guard guards a request until stop is called. A server that does not answer gets another
-// request: members of a cluster may not notice one until the next comes (seen with 3.8). If
-// the server stays silent, the link goes to another one.
+// request: members of a cluster may overlook one until the next comes (seen with 3.8). If the
+// server stays silent, the link goes to another one.
 func (l *link) guard() (stop func()) {
 	w, sent := l.current(), time.Now()
 	nudge := time.AfterFunc(min(l.patience/4, 100*time.Millisecond), func() {
 		l.spawn(func() { _, _, _ = l.zk.Exists("/") })
 	})
 	alarm := time.AfterFunc(l.patience, func() {
-		if w.silentSince(sent) {
+		if w.opened.Add(time.Duration(w.heard.Load())).Before(sent) {
 			w.drop()
 		}
 	})
 	return func() { nudge.Stop(); alarm.Stop() }
 }
 
-// unreached is the error of a request for which there was no connection in time. The
-// opening of a session may have been asked for all the same.
+// unreached is the error of a request for which there was no connection in time.
 func (l *link) unreached(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dialErr != nil {
 		err = l.dialErr
 	}
-	if l.session == 0 && l.wire != nil {
+	if l.session == 0 && l.wire != nil { // a session may have been asked for
 		return err
 	}
 	return attempt.NotSent(err)
@@ -108,8 +105,7 @@ func (l *link) unreached(err error) error {
 
 var errRefused = errors.New("the server refused the transaction")
 
-// multi makes a transaction. If the server refuses it the error Is errRefused, and the results
-// tell which operation it was.
+// multi makes a transaction. If the server refuses it the error Is errRefused.
 func multi(ctx context.Context, l *link, ops ...any) ([]gozk.MultiResponse, error) {
 	return call(ctx, l, func(c *gozk.Conn) ([]gozk.MultiResponse, error) {
 		results, err := c.Multi(ops...)
@@ -120,10 +116,10 @@ func multi(ctx context.Context, l *link, ops ...any) ([]gozk.MultiResponse, erro
 	})
 }
 
-// agree has the servers agree on a transaction that changes nothing. The answer proves
-// that a majority follows the leader, that the session lives, and that the server has
-// seen all that was agreed on before. Pings, reads and syncs do not prove that. A server
-// that does not answer is left for another one, although it may answer pings.
+// agree has the servers agree on a transaction that changes nothing. The answer proves that a
+// majority follows the leader, that the session lives, and that the server has seen all that
+// was agreed on before, as pings, reads and syncs do not. A server that does not answer is
+// left for another one.
 func agree(ctx context.Context, l *link) error {
 	w := l.current()
 	alarm := time.AfterFunc(l.patience, func() { w.drop() })
@@ -135,9 +131,8 @@ func agree(ctx context.Context, l *link) error {
 	return err
 }
 
-// answers are the library's errors that say that the server, or the library, did nothing, by the
-// end of their text: of some errors of the server the library has only the number. The kind nil
-// is of those that the driver handles itself.
+// answers are the library's errors that say that nothing was done, by the end of their text:
+// of some the library has only the number. The driver handles those of kind nil itself.
 var answers = []struct {
 	text string
 	kind error
@@ -157,7 +152,7 @@ var answers = []struct {
 }
 
 // answered makes what a server has refused the error of a call. It leaves every other error
-// as it is, as attempt.Op.Do wants it: the request may have been executed.
+// as it is: the request may have been executed.
 func answered(o attempt.Op, err error) error {
 	if _, done := errors.AsType[*driver.Error](err); done || err == nil {
 		return err
@@ -182,7 +177,7 @@ func invalid(o attempt.Op, format string, args ...any) error {
 }
 
 // unfinished is the error of a call that may have made a node and was refused what comes
-// after. It Is ErrUncertain, whatever else it Is, so that the caller clears up.
+// after. It Is ErrUncertain, so that the caller clears up.
 func unfinished(o attempt.Op, err error) error {
 	of, ok := errors.AsType[*driver.Error](err)
 	switch {
@@ -210,9 +205,8 @@ func (l *link) spawn(f func()) {
 	l.start(f)
 }
 
-// endSession has the store end the session, on the connection that there is and on each later
-// one. The server closes a connection then, and says on the next one that the session has
-// expired. nil says that there is no such session any more.
+// endSession has the store end the session, on this connection and on each later one. nil says
+// that there is no such session any more.
 func (l *link) endSession(ctx context.Context) error {
 	l.change(func() {
 		if l.ending++; l.up {
@@ -226,8 +220,7 @@ func (l *link) endSession(ctx context.Context) error {
 	return l.await(ctx, func() bool { return l.expired || l.session == 0 || l.shut.Err() != nil })
 }
 
-// shutDown ends the link, but does not end the session in the store. It returns when nothing of
-// the link runs any more, except that Close of the library may wait for a second.
+// shutDown ends the link, but not the session in the store. The library's Close may run on.
 func (l *link) shutDown() {
 	l.end(&driver.Error{Op: "session", Store: store, Kind: driver.ErrClosed})
 	l.change(func() {

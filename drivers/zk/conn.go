@@ -24,9 +24,7 @@ import (
 )
 
 const (
-	// What can be asked for: milliseconds in 32 bits. What is granted lies between bounds
-	// of the servers' configuration, so that only opening a session tells.
-	minTTL = time.Millisecond
+	minTTL = time.Millisecond // that can be asked for; what is granted is the servers' configuration
 	maxTTL = math.MaxInt32 * time.Millisecond
 
 	observerTTL = 10 * time.Second // of a session to look by; nothing depends on it
@@ -37,18 +35,16 @@ func init() {
 	driver.Register(store, driver.Opener{
 		Open: open, DefaultPort: "2181", TLS: true, Password: true, MinTTL: minTTL, MaxTTL: maxTTL,
 		Params: []driver.Param{{
-			Name:  "acl",
-			Doc:   `who may see and change the nodes: "creator", who has the same username and password, or "open", everybody (default: creator with a username, open without)`,
-			Check: checkACL,
+			Name: "acl",
+			Doc:  `who may see and change the nodes: "creator", who has the same username and password, or "open", everybody (default: creator with a username, open without)`,
+			Check: func(s string) error {
+				if s != "open" && s != "creator" {
+					return fmt.Errorf(`%w parameter acl: %q is neither "open" nor "creator"`, driver.ErrInvalid, s)
+				}
+				return nil
+			},
 		}},
 	})
-}
-
-func checkACL(s string) error {
-	if s != "open" && s != "creator" {
-		return fmt.Errorf(`%w parameter acl: %q is neither "open" nor "creator"`, driver.ErrInvalid, s)
-	}
-	return nil
 }
 
 // open makes a connection, which connects to nothing until it is needed.
@@ -56,18 +52,16 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 	o := attempt.Op{Store: store, Name: "open", Key: t.Namespace}
 	p := peers{network: dial.TCP(), hosts: t.Hosts, tls: t.TLS}
 	acl := gozk.WorldACL(gozk.PermAll)
-	who, given := t.Params["acl"]
+	who := t.Params["acl"]
 	if t.Username != "" {
 		p.digest = []byte(t.Username + ":" + string(t.Password))
-	}
-	if t.Username != "" && who != "open" {
-		acl = gozk.AuthACL(gozk.PermAll)
+		if who != "open" {
+			acl = gozk.AuthACL(gozk.PermAll)
+		}
 	}
 	switch first, _, _ := strings.Cut(t.Namespace, "/"); {
 	case ctx.Err() != nil:
 		return nil, o.Failed(driver.ErrUnavailable, driver.ContextError(ctx))
-	case given && checkACL(who) != nil:
-		return nil, o.Failed(nil, checkACL(who))
 	case who == "creator" && t.Username == "":
 		return nil, invalid(o, "parameter acl: %q needs a username", who)
 	case first == "zookeeper":
@@ -80,19 +74,15 @@ func open(ctx context.Context, t driver.Target) (driver.Conn, error) {
 	return newConn(space("/"+t.Namespace), p, acl, t.Logger), nil
 }
 
-// conn implements driver.Conn. In ZooKeeper a connection carries one session and nothing
-// else. So conn has none of its own until it is asked to list or watch without a session.
+// conn implements driver.Conn. In ZooKeeper a connection carries one session, so conn has none
+// of its own until it is asked to list or watch without a session.
 type conn struct {
 	*tree
 	peers    peers
 	log      *zap.Logger
 	sessions *sessions.Keeper
 	hub      *watch.Hub
-
-	// relook is after how long a watch looks again though no event came. There are none of
-	// a directory whose permissions were changed, and none on a server that is cut off from
-	// the others and has not noticed.
-	relook time.Duration
+	relook   time.Duration // after which a watch looks again: a server that is cut off has no events
 
 	living   sync.Mutex            // guards the following
 	open     map[*session]struct{} // sessions
@@ -140,8 +130,7 @@ func (c *conn) discard(l *link) {
 	}
 }
 
-// OpenSession implements driver.Conn. If the reply is lost, or says something else than was
-// asked for, the session that it was about expires by itself.
+// OpenSession implements driver.Conn. A session whose reply is lost expires by itself.
 func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Session, error) {
 	o := attempt.Op{Store: store, Name: "open session", Write: true, Limit: min(max(ttl/3, 2*time.Second), mostAttempt)}
 	if driver.CheckTTL(ttl, minTTL, maxTTL) != nil || ttl%time.Millisecond != 0 {
@@ -174,8 +163,7 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 	return s, nil
 }
 
-// List implements driver.Conn. It lists what the servers had agreed on when it was called,
-// hence L5.
+// List implements driver.Conn. It lists what the servers had agreed on when it was called (L5).
 func (c *conn) List(ctx context.Context, dir string) (nodes []driver.Node, err error) {
 	o := attempt.Op{Store: store, Name: "list", Key: dir, Limit: mostAttempt}
 	for range 3 {
@@ -196,8 +184,8 @@ func (c *conn) List(ctx context.Context, dir string) (nodes []driver.Node, err e
 	return nil, o.Failed(driver.ErrUnavailable, errOutlived)
 }
 
-// anyLink returns a link to look by: that of a session if there is one, for each takes two
-// megabytes of memory and a connection of the servers, and one for the purpose otherwise.
+// anyLink returns a link to look by: that of a session if there is one, as each link takes
+// two megabytes of memory.
 func (c *conn) anyLink(o attempt.Op) (*link, error) {
 	c.living.Lock()
 	defer c.living.Unlock()
@@ -223,9 +211,8 @@ func (c *conn) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, e
 	return c.hub.Watch(ctx, dir)
 }
 
-// follow is a watch.Follow. On one link ZooKeeper sees to it that no state is older than
-// the one before, as it lets no session back to what it has seen the end of. On the next
-// link it begins with a transaction, as a list does. So no state needs a number.
+// follow is a watch.Follow. On one link ZooKeeper shows no state that is older than the one
+// before; on the next link follow begins with a transaction. So no state needs a number.
 func (c *conn) follow(ctx context.Context, dir string, show func(watch.List)) error {
 	o := attempt.Op{Store: store, Name: "watch", Key: dir, Limit: mostAttempt}
 	l, err := c.anyLink(o)

@@ -15,15 +15,13 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/attempt"
 )
 
-// Create implements driver.Session. The number of a node depends on its directory, so it
-// costs what CreateList costs.
+// Create implements driver.Session. It costs what CreateList costs.
 func (s *session) Create(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
 	n, _, err := s.CreateList(ctx, dir, id, data)
 	return n, err
 }
 
-// CreateList implements driver.CreateLister. It makes a node, or finds the one of an earlier
-// call. The list leaves out data, which would be a request for each node.
+// CreateList implements driver.CreateLister. The list leaves out the data of other nodes.
 func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (n driver.Node, all []driver.Node, err error) {
 	k, path := slotKey{dir, id}, s.tree.dir(dir)
 	o, read := s.Write("create", path), s.Read("create", path)
@@ -58,13 +56,15 @@ func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (
 		// From here on there is a node, whatever goes wrong.
 		all, err = do(ctx, s, read, func(ctx context.Context) (nodes []driver.Node, err error) {
 			var ls listing
-			if lists == nil {
-				its, err = s.readOwn(ctx, dir, base)
-			} else {
+			if lists != nil {
 				select {
 				case ls = <-lists:
 				case <-ctx.Done():
 				}
+			} else if err = agree(ctx, s.link); err == nil { // else a server that is behind shows what is removed
+				var own content
+				own, err = s.tree.read(ctx, s.link, dir, base)
+				its = own.data
 			}
 			if !slices.Contains(ls.names, base) {
 				ls = listing{}
@@ -86,22 +86,9 @@ func (s *session) CreateList(ctx context.Context, dir, id string, data []byte) (
 	return n, nil, o.Failed(driver.ErrUncertain, errors.New("another client removes what is created, again and again"))
 }
 
-// readOwn reads the data of a node that an earlier call has made. A server that lags behind
-// still shows it after an operator has removed it through another one, so the servers agree
-// first.
-func (s *session) readOwn(ctx context.Context, dir, base string) ([]byte, error) {
-	if err := agree(ctx, s.link); err != nil {
-		return nil, err
-	}
-	it, err := s.tree.read(ctx, s.link, dir, base)
-	return it.data, err
-}
-
-// makeNode makes a node by a transaction. The list of the directory travels right behind
-// it. If the directory is likely to be empty, the transaction writes to the directory
-// instead: the answer tells how many nodes there are then, and if it is one, there is nothing
-// to list. lists gets the list, which may be empty. The error Is ErrNoNode if there is no
-// directory.
+// makeNode makes a node by a transaction. The list of the directory travels right behind it.
+// If the directory is likely to be empty, the transaction writes to the directory instead, and
+// the answer tells whether the node is alone. The error Is ErrNoNode if there is no directory.
 func (s *session) makeNode(ctx context.Context, o attempt.Op, k slotKey, data []byte) (base string, lists <-chan listing, err error) {
 	path, d := s.tree.dir(k.dir), s.tree.directory(k.dir)
 	stem := slotPrefix(s.ID(), k.id) + strconv.FormatUint(s.nonce.Add(1), 10) + "-"
@@ -141,8 +128,7 @@ func (s *session) makeNode(ctx context.Context, o attempt.Op, k slotKey, data []
 	return base, list, nil
 }
 
-// find moves the fence, so that no earlier Create makes a node any more, and looks for the
-// node that one has made.
+// find moves the fence, so that no earlier Create makes a node any more, and looks for its node.
 func (s *session) find(ctx context.Context, o attempt.Op, k slotKey) error {
 	o.Write = false // to move the fence once more does no harm
 	if _, err := s.fenced(ctx, o, true); err != nil {
@@ -167,8 +153,7 @@ func (s *session) find(ctx context.Context, o attempt.Op, k slotKey) error {
 	return nil
 }
 
-// Abandon implements driver.Session. An Abandon that is late itself does no harm: it
-// removes by name, and names are not used again.
+// Abandon implements driver.Session. A late one does no harm: names are not used again.
 func (s *session) Abandon(ctx context.Context, dir, id string) error {
 	k, o := slotKey{dir, id}, s.Write("abandon", s.tree.dir(dir))
 	if s.slot(k).base == "" {
@@ -182,9 +167,8 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 	return nil
 }
 
-// Update implements driver.Session. It writes the node's name to the directory as well:
-// that tells those who list it that they have to read nodes again, and those who watch it,
-// which.
+// Update implements driver.Session. It writes the node's name to the directory as well, which
+// tells clients that list or watch the directory to read the node again.
 func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (driver.Node, error) {
 	o := s.Write("update", n.Key)
 	if err := errors.Join(driver.CheckData(data), s.tree.check(n)); err != nil {
@@ -207,8 +191,7 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 	return n, nil
 }
 
-// Delete implements driver.Session. The name says which node is meant, also when another
-// stands in its slot.
+// Delete implements driver.Session.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	o := s.Write("delete", n.Key)
 	if err := s.tree.check(n); err != nil {

@@ -27,25 +27,23 @@
 //	keep a session                     1 transaction every sixth of the TTL
 //	open, close                        2 transactions, 1 transaction
 //
-// Pings prove nothing: a server that is cut off from the others answers them. So a
-// transaction that changes nothing renews a session. The renewal before the last one
-// counts, as followers report sessions to the leader with a delay.
+// A transaction that changes nothing renews a session, as a server that is cut off from the
+// others answers pings.
 //
 // # Operators
 //
-// "ls /<namespace>/<directory>" shows a line. Deleting a node takes its place away.
-// Deleting a fence does no harm. An operator who writes to a node by hand must then empty
-// the data of its directory, or clients go on listing the former data. With a username and
-// password the scheme is digest, and what the driver makes is for that user alone.
+// "ls /<namespace>/<directory>" shows a line. Deleting a node takes its place away. An
+// operator who writes to a node by hand must then empty the data of its directory, or
+// clients go on listing the former data. With a username and password the scheme is digest,
+// and what the driver makes is for that user alone.
 //
 // # Settings
 //
 // The servers grant TTLs from minSessionTimeout to maxSessionTimeout, by default 4 s to
 // 40 s. A TTL should be at least 4 ticks and above syncLimit. Servers need version 3.5.3,
-// for containers; 3.8 is tested. Quotas and throttling may refuse a renewal. A restored
-// backup may give tokens twice. No proxy of the environment is used. A session costs about
-// two megabytes for the library's buffers. If the servers are silent, one goroutine of the
-// library may outlive Close for three seconds.
+// for containers; 3.8 is tested. A session takes about two megabytes for the library's
+// buffers. If the servers are silent, one goroutine of the library may outlive Close for
+// three seconds. doc/stores.md has more.
 //
 // # Files
 //

@@ -20,15 +20,13 @@ type space string
 
 func (s space) dir(dir string) string { return string(s) + "/" + dir }
 
-// fence is where a session's fence stands. A position has the number of the fence in its
-// upper half and its version in the lower. If an operator removes the fence, the next one has
-// another number.
+// fence is where a session's fence stands. A position has the number of the fence, which is
+// another one if an operator has removed it, in its upper half and its version in the lower.
 func (s space) fence(session string, at uint64) string {
 	return s.dir(".sessions/" + session + "-" + strconv.FormatUint(at>>32, 10))
 }
 
-// formatSession writes a session's number as ZooKeeper's own tools do, but with
-// leading zeros.
+// formatSession writes a session's number as ZooKeeper's tools do, but with leading zeros.
 func formatSession(id int64) string { return fmt.Sprintf("%016x", uint64(id)) }
 
 // slotPrefix begins the names of all nodes that a session makes for an id.
@@ -43,8 +41,7 @@ type name struct {
 	sequence int32
 }
 
-// parseName takes a name apart, and accepts nothing that the driver does not make. The server
-// adds the sequence as %010d does.
+// parseName takes a name apart, and accepts nothing that the driver does not make.
 func parseName(base string) (n name, ok bool) {
 	parts := strings.SplitN(base, "-", 4)
 	if len(parts) < 4 || !driver.ValidID(parts[1]) {
@@ -63,17 +60,13 @@ func cut(path string) (dir, base string) {
 	return path[:max(i, 0)], path[i+1:]
 }
 
-// exhausted is the number from which on the sequence of a directory is not relied upon.
-// At 2147483647 it does not go on: depending on its version and its load a server wraps
-// around, gives out the last number again and again, or does both in turns.
+// exhausted is the number from which on the sequence of a directory is not relied upon. After
+// 2147483647 a server wraps around, gives out the last number again, or both in turns.
 const exhausted = math.MaxInt32 - 1<<20 + 1
 
-// number returns the Seq and the Token of the node that was created as the sequence-th
-// child of a directory, which was itself created at the zxid parent. It reports false if
-// the sequence does not tell: then they are the node's own czxid.
-//
-// Every creation has a zxid of its own. So a node's number is at most its czxid, and a
-// directory that was removed and made again begins beyond all numbers of the former one.
+// number returns the Seq and the Token of the node that was created as the sequence-th child
+// of a directory, itself created at the zxid parent. If it reports false they are the node's
+// own czxid. As every creation has a zxid, a directory that was made again goes on beyond.
 func number(parent int64, sequence int32) (uint64, bool) {
 	if sequence < 0 || sequence >= exhausted {
 		return 0, false
@@ -90,9 +83,8 @@ func (s space) check(n driver.Node) error {
 	return nil
 }
 
-// ensure makes a key, and above it what is missing. Directories are containers, which the
-// servers remove when they have been empty for a while. Fences are ephemeral. The namespace
-// stays. What is above the key, or the key itself, may be gone again when this returns.
+// ensure makes a key, and above it what is missing: a persistent namespace, ephemeral fences,
+// and directories that are containers, which the servers remove when they are empty.
 func (s space) ensure(c *gozk.Conn, acl []gozk.ACL, path string) error {
 	parent, _ := cut(path)
 	create, mode := c.Create, int32(gozk.FlagPersistent)

@@ -19,16 +19,12 @@ import (
 )
 
 // link is one session of ZooKeeper, with the client library's connection that carries it.
-// When the session is over, or life has ended, no server is dialed any more: the library
-// would open another session, and send in that what still waits to be sent.
+// When it is over no server is dialed any more: the library would open another session.
 type link struct {
-	life context.Context // ends when calls are to end; the cause is a *driver.Error
-	end  context.CancelCauseFunc
-	zk   *gozk.Conn
-
-	// patience is how long a server may be silent, or take for the handshake, before the link
-	// goes to another one. There is time for three while the lease can be proved.
-	patience time.Duration
+	life     context.Context // ends when calls are to end; the cause is a *driver.Error
+	end      context.CancelCauseFunc
+	zk       *gozk.Conn
+	patience time.Duration // with a silent server; there is time for three before the lease ends
 
 	peers    peers
 	rounds   *dial.Rounds // used by the library's goroutine, as is wrong
@@ -62,8 +58,7 @@ type peers struct {
 	digest  []byte      // "user:password"; nil: none
 }
 
-// provider keeps the library from resolving names and from pauses of a second: dial does
-// what is needed. After shutDown it makes the library look whether it was closed.
+// provider keeps the library from resolving names and from pauses of a second.
 type provider struct{ link *link }
 
 func (p provider) Init([]string) error  { return nil }
@@ -128,7 +123,7 @@ func (l *link) mayDial() bool {
 }
 
 // failed takes note of why there is no connection. If all addresses answer in a round, and
-// none as ZooKeeper, trying again is of no use.
+// none as ZooKeeper, the link ends.
 func (l *link) failed(err error) {
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	ended, wrong := l.rounds.Failed(), l.wrong && (plain || errors.Is(err, errStranger))
@@ -144,8 +139,7 @@ func (l *link) failed(err error) {
 	})
 }
 
-// accept takes note of what a server grants. A timeout shorter than the owner was told
-// ends the session.
+// accept takes note of what a server grants. A shorter timeout than before ends the session.
 func (l *link) accept(session int64, timeout time.Duration) (err error) {
 	l.change(func() {
 		switch {
@@ -184,10 +178,10 @@ func (l *link) event(e gozk.Event) {
 		l.watches.moved()
 	case gozk.StateDisconnected:
 		l.change(func() {
-			if lasted := time.Since(l.since); l.up && lasted > 100*time.Millisecond {
-				l.rounds.Reset()
-			}
 			if l.up {
+				if time.Since(l.since) > 100*time.Millisecond {
+					l.rounds.Reset()
+				}
 				l.up, l.since = false, time.Now()
 			}
 		})
@@ -197,8 +191,7 @@ func (l *link) event(e gozk.Event) {
 	}
 }
 
-// introduce gives the server the credentials. From then on the library does it on each new
-// connection.
+// introduce gives the server the credentials, as the library does on each later connection.
 func (l *link) introduce() {
 	switch err := l.zk.AddAuth("digest", l.peers.digest); {
 	case err == nil:
@@ -261,8 +254,7 @@ func (l *link) change(do func()) {
 	l.changed = make(chan struct{})
 }
 
-// await returns when the condition holds, which is called with the lock held, or with
-// ctx's error.
+// await returns when the condition, called with the lock held, holds, or with ctx's error.
 func (l *link) await(ctx context.Context, condition func() bool) error {
 	for {
 		l.mu.Lock()
@@ -279,8 +271,7 @@ func (l *link) await(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// dropIfOver closes the connection if life is over and endSession does not need it, so that
-// the library's pings do not keep the session.
+// dropIfOver closes the connection if life is over, so that pings do not keep the session.
 func (l *link) dropIfOver() {
 	l.change(func() {
 		if l.life.Err() != nil && l.ending == 0 {

@@ -23,9 +23,9 @@ type tree struct {
 }
 
 // directory is what a connection remembers of a directory, so that a list with data does not
-// cost a request for each node. Names are never used twice, so all that can change about a
-// node is its data. Update writes to the directory in the same transaction, and a list comes
-// with the directory's stat: while its Mzxid stands still, so do the data of all nodes.
+// cost a request for each node. Update writes to the directory in the same transaction, and a
+// list comes with the directory's stat: while its Mzxid stands still, so do the data of all
+// nodes, whose names are never used twice.
 type directory struct {
 	mu      sync.Mutex
 	at      gozk.Stat          // of the directory; the data are as of its Mzxid
@@ -63,8 +63,7 @@ func (t *tree) directory(dir string) *directory {
 }
 
 // advance makes the memory one of the given state, if that is later or of another directory
-// of that name. If exactly one update lies between the two, and it is known of which node, only
-// that is forgotten.
+// of that name. If only the update of a known node lies between, only that is forgotten.
 func (d *directory) advance(to gozk.Stat, updated string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,8 +80,7 @@ func (d *directory) advance(to gozk.Stat, updated string) {
 	d.at = to
 }
 
-// learn remembers a node whose data are right while the directory's Mzxid is at, if the
-// memory is of that state. 0 is for a node that nobody can have updated yet.
+// learn remembers a node as of the directory's Mzxid at; 0: nobody has updated the node yet.
 func (d *directory) learn(base string, c content, at int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,8 +103,7 @@ func (d *directory) removed(base string) {
 	}
 }
 
-// takeEmpty reports whether the directory is likely to be empty, once: the caller makes a
-// node then.
+// takeEmpty reports, once, whether the directory is likely to be empty.
 func (d *directory) takeEmpty() (likely bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,8 +111,8 @@ func (d *directory) takeEmpty() (likely bool) {
 	return likely
 }
 
-// isNode reports whether a key that looks like a node is one: whether it is bound to the
-// session that its name tells. If not, it is not listed any more.
+// isNode reports whether a key that looks like a node is bound to the session that its name
+// tells. If not, it is not listed any more.
 func (t *tree) isNode(dir, base string, stat gozk.Stat) bool {
 	if n, ok := parseName(base); ok && n.owner == stat.EphemeralOwner {
 		return true
@@ -163,12 +160,10 @@ func (t *tree) read(ctx context.Context, l *link, dir, base string) (content, er
 	return c, err
 }
 
-// errChanged is a list of which a node was gone, or updated, before it could be read. The
-// rest, or with the new data the list, may be a state that never was.
+// errChanged is a list of which a node was gone, or updated, before it could be read.
 var errChanged = errors.New("the directory changes all the time")
 
-// list lists a directory as one server sees it, with data or, if byName, without. It begins
-// with ls, unless that is empty.
+// list lists a directory, with data unless byName. It begins with ls, unless that is empty.
 func (t *tree) list(ctx context.Context, l *link, dir string, byName bool, ls listing) (nodes []driver.Node, err error) {
 	for again := true; again; again = err == errChanged && ctx.Err() == nil {
 		if err = nil; ls.names == nil {
@@ -194,8 +189,7 @@ type entry struct {
 	err    error  // of reading it
 }
 
-// nodes makes nodes of a listing, in the order of Seq. What is neither in the names nor
-// remembered is read, all at the same time.
+// nodes makes nodes of a listing, in the order of Seq. It reads what it does not know.
 func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byName bool) ([]driver.Node, error) {
 	d := t.directory(dir)
 	d.advance(ls.stat, "")
@@ -242,8 +236,7 @@ func (t *tree) nodes(ctx context.Context, l *link, dir string, ls listing, byNam
 	return nodes, nil
 }
 
-// recall returns the nodes of a listing by their names, what is known of them, and which of
-// them have to be read.
+// recall returns the nodes of a listing, what is known of them, and which have to be read.
 func (d *directory) recall(ls listing, byName bool) (entries []entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

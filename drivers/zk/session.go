@@ -17,8 +17,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
-// session implements driver.Session, driver.CreateLister, driver.NameLister and
-// driver.AnyWaiter. What it is and how it ends is in sessions.Session.
+// session implements driver.Session, driver.CreateLister, driver.NameLister, driver.AnyWaiter.
 type session struct {
 	sessions.Session
 	link  *link
@@ -57,10 +56,9 @@ func (s *session) setSlot(k slotKey, base string, to slot) {
 	}
 }
 
-// renewal is how to keep the lease of a link's session. The answer to a transaction proves
-// that the session lives; pings and reads do not, as a member that is cut off from the
-// others answers them. Followers tell the leader twice in a tick which sessions live. If
-// one breaks down right after an answer, that news is lost: so the last but one counts.
+// renewal is how to keep the lease of a link's session. Followers tell the leader twice in a
+// tick which sessions live. If one breaks down right after an answer, that news is lost: so
+// the last renewal but one counts.
 func renewal(l *link, ttl time.Duration) sessions.Config {
 	id := l.id()
 	return sessions.Config{
@@ -74,8 +72,8 @@ func renewal(l *link, ttl time.Duration) sessions.Config {
 	}
 }
 
-// attend ends the session when the store says so, and then its link. A session that is over
-// may still be closed by its owner, until the store has ended it by itself.
+// attend ends the session when the store says so, and then its link. Until the store has ended
+// the session, its owner may still close it.
 func (s *session) attend(life context.Context) {
 	l := s.link
 	select { // if both have happened, either will do: the lease keeps the first reason
@@ -122,8 +120,7 @@ func library[T any](ctx context.Context, s *session, o attempt.Op, request func(
 	return do(ctx, s, o, func(ctx context.Context) (T, error) { return call(ctx, s.link, request) })
 }
 
-// fenced makes a transaction that does nothing if it arrives after a later one was answered
-// (see package fence). The results begin with that of the fence.
+// fenced makes a transaction guarded by the fence, whose result is the first (see package fence).
 func (s *session) fenced(ctx context.Context, o attempt.Op, move bool, ops ...any) (results []gozk.MultiResponse, err error) {
 	err = s.fence.Do(move, func(at uint64, move bool) (uint64, bool, error) {
 		path, next := s.tree.fence(s.ID(), at), at
@@ -145,8 +142,7 @@ func (s *session) fenced(ctx context.Context, o attempt.Op, move bool, ops ...an
 	return results, err
 }
 
-// locate returns where the fence stands, after a transaction was refused that asked for a
-// position, and builds another one if it is gone.
+// locate returns where the fence stands, and builds another one if it is gone.
 func (s *session) locate(ctx context.Context, o attempt.Op, at uint64) (uint64, error) {
 	o.Write = false
 	return library(ctx, s, o, func(c *gozk.Conn) (uint64, error) {
@@ -162,8 +158,7 @@ func (s *session) locate(ctx context.Context, o attempt.Op, at uint64) (uint64, 
 	})
 }
 
-// List implements driver.Session. A server that carries the session has all that the
-// session was told of, and what preceded it (L3).
+// List implements driver.Session. The session's server has all that it was told of (L3).
 func (s *session) List(ctx context.Context, dir string) ([]driver.Node, error) {
 	return s.list(ctx, dir, false)
 }
@@ -209,8 +204,7 @@ func (s *session) WaitAny(ctx context.Context, nodes []driver.Node) (gone int, e
 }
 
 // wait returns the index of a node that is gone. All waits of a session for a node share a
-// watch: of the node's children, of which it can have none, so that it fires for nothing but
-// the deletion, and is not set if there is no node.
+// watch of the node's children: as it can have none, that fires for nothing but the deletion.
 func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 	h, wake := s.link.watches, make(chan struct{}, 1)
 	all := make([]*watchedPath, len(nodes))
@@ -241,8 +235,7 @@ func (s *session) wait(ctx context.Context, nodes []driver.Node) (int, error) {
 	return 0, ctx.Err()
 }
 
-// arm asks for the watch of a node. Its answer tells whether the node is there, and to whom
-// it belongs.
+// arm asks for the watch of a node. The answer tells whether the node is there, and whose.
 func (s *session) arm(ctx context.Context, w *watchedPath, n driver.Node) error {
 	there := false
 	gone, err := do(ctx, s, s.Read("wait", w.path), func(ctx context.Context) (bool, error) {

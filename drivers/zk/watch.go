@@ -67,8 +67,7 @@ func (h *watches) leave(w *watchedPath, wake chan struct{}) {
 	})
 }
 
-// claim reports whether the node is gone or, if not, whether the caller has to ask for the
-// watch. A caller that has to ask calls finish with the answer.
+// claim reports whether the node is gone or, if not, whether to ask for the watch, and finish.
 func (h *watches) claim(w *watchedPath) (ask, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -60,14 +60,9 @@ func (w *wire) drop() {
 	}
 }
 
-// silentSince reports whether nothing was heard since t.
-func (w *wire) silentSince(t time.Time) bool {
-	return w.opened.Add(time.Duration(w.heard.Load())).Before(t)
-}
-
-// Write implements net.Conn. The library writes one message at a time. The first is the
-// request for a session; the others begin with their length, their number and the
-// operation, and those of reads end with the path and a byte that asks for a watch.
+// Write implements net.Conn. The library writes one message at a time. Each but the first
+// begins with its length, its number and the operation; reads end with the path and a byte
+// that asks for a watch.
 func (w *wire) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,8 +88,7 @@ func (w *wire) write(b []byte) {
 	}
 }
 
-// takeBack has the server remove the watches of a path, unless reads of it set watches
-// again. w may be nil.
+// takeBack has the server remove the watches of a path, if no user has come. w may be nil.
 func (w *wire) takeBack(path string) {
 	if w == nil {
 		return
@@ -140,11 +134,9 @@ func (w *wire) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// errStranger: what listens at the address is not ZooKeeper.
 var errStranger = errors.New("it does not answer as ZooKeeper does; is the port right, and TLS set as on the server?")
 
-// greet reads the answer to the handshake: its length, a version, the timeout, the session
-// (0 if it is over), and more that is the library's business.
+// greet reads the answer to the handshake: its length, a version, the timeout, the session.
 func (w *wire) greet() ([]byte, error) {
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(w.Conn, head); err != nil {
@@ -162,8 +154,7 @@ func (w *wire) greet() ([]byte, error) {
 	return answer, w.granted(int64(binary.BigEndian.Uint64(answer[12:])), timeout)
 }
 
-// closedEarly explains the end of a connection before the server said anything. Servers
-// do not say why they close one.
+// closedEarly explains the end of a connection before the server said anything.
 func closedEarly(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		return fmt.Errorf("the server closed the connection before the handshake: it may have reached maxClientCnxns, "+

@@ -3,11 +3,47 @@ package queue
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 )
+
+// slotID makes an id of the entry's kind, its terms and its slot: "p3x20x0" is a "p" with
+// the terms "3x20x" in slot 0. Ids come from a small set, because stores remember the names
+// of deleted nodes: a line of ever new names gets ever slower. slotID leaves out terms that
+// make the id longer than drivers take.
+func slotID(kind, terms string, slot int) string {
+	number := strconv.Itoa(slot)
+	if id := kind + terms + number; driver.ValidID(id) {
+		return id
+	}
+	return kind + number
+}
+
+// cutID takes an id apart. An id that slotID did not make may lack any part; without a
+// digit it has no kind.
+func cutID(id string) (kind, terms, slot string) {
+	const digits = "0123456789"
+	i := max(0, strings.IndexAny(id, digits))
+	terms = strings.TrimRight(id[i:], digits)
+	return id[:i], terms, id[i+len(terms):]
+}
+
+// Kind returns the Kind of the Request that made the node.
+func Kind(n driver.Node) string {
+	kind, _, _ := cutID(n.ID)
+	return kind
+}
+
+// Terms returns the Terms of the Request that made the node, or "" if they did not fit
+// into its id.
+func Terms(n driver.Node) string {
+	_, terms, _ := cutID(n.ID)
+	return terms
+}
 
 // header is the first line of an entry's data, as JSON. The recipe's value follows.
 type header struct {
