@@ -111,7 +111,6 @@ func TestTargetsThatAreRefused(t *testing.T) {
 	good := driver.Target{Hosts: []string{"x:1"}, Namespace: "ns", Logger: zap.NewNop()}
 	for name, spoil := range map[string]func(*driver.Target){
 		"acl without a user": func(t *driver.Target) { t.Params = map[string]string{"acl": "creator"} },
-		"unknown acl":        func(t *driver.Target) { t.Params = map[string]string{"acl": "me"} },
 		"colon in the user":  func(t *driver.Target) { t.Username, t.Password = "a:b", "secret" },
 		"ZooKeeper's own":    func(t *driver.Target) { t.Namespace = "zookeeper/x" },
 		"no hosts":           func(t *driver.Target) { t.Hosts = nil },
@@ -128,6 +127,8 @@ func TestTargetsThatAreRefused(t *testing.T) {
 	cancel()
 	_, err := opener(t).Open(ctx, good)
 	wantIs(t, err, context.Canceled)
+	_, err = coord.Open(within(t), "zk://x/ns?acl=me")
+	wantIs(t, err, coord.ErrInvalid)
 }
 
 func TestOpenerSaysWhatAURLMayHold(t *testing.T) {
