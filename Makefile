@@ -15,8 +15,8 @@ BENCH_LOCAL := . ./delay ./stats ./report ./targets ./wire ./work ./leader ./cha
 # with it.
 UNRACED := TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken|TestSoakFinds.*
 # What takes long and finds little more on most changes: suites on three members and with
-# other settings, broken recipes, fault trials, crowds. It runs without the race detector too.
-LONG    := TestConformance[A-Z].*|TestSoakFinds.*|TestRecipesThatAreBroken|TestTrials|TestCrowd.*
+# other settings, broken recipes, crowds. It runs without the race detector too.
+LONG    := TestConformance[A-Z].*|TestSoakFinds.*|TestRecipesThatAreBroken|TestCrowd.*
 TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
@@ -52,8 +52,8 @@ define TESTS
 	(cd bench && $(GO) test -race -count=1 $(BENCH_LOCAL)) || touch $(FAILED); \
 	(cd internal/tools && $(GO) test -count=1 ./...) || touch $(FAILED); \
 	cd internal/storetest; \
-	$(GO) test -race -count=1 -p=1 -timeout=40m -skip='^($(LONG))$$' ./... || touch $(FAILED); \
-	$(GO) test -count=1 -run=Beside . || touch $(FAILED);
+	$(GO) test -race -count=1 -p=1 -timeout=40m -skip='^($(LONG)|TestTrials)$$' ./... || touch $(FAILED); \
+	$(GO) test -count=1 -timeout=30m -run='Beside|^TestTrials$$' . || touch $(FAILED);
 endef
 
 define LONGTESTS
