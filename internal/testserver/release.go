@@ -13,7 +13,7 @@ import (
 
 // Release is a server as it is run.
 type Release struct {
-	// Server is "etcd", "zookeeper", "consul" or "postgres".
+	// Server is "etcd", "zookeeper", "postgres", "mariadb", "pgbouncer" or "consul".
 	Server string
 	// Version is what is run, by what it was built or taken from; "unknown" if
 	// that does not tell.
@@ -35,7 +35,7 @@ func Releases(ctx context.Context, progress io.Writer, names ...string) ([]Relea
 		get  func(context.Context, io.Writer) (Release, error)
 	}{
 		{etcdServer.name, etcdServer.release}, {"zookeeper", zookeeperRelease}, {postgresServer.name, postgresServer.release},
-		{consulServer.name, consulServer.release},
+		{mariadbServer.name, mariadbServer.release}, {pgbouncerServer.name, pgbouncerServer.release}, {consulServer.name, consulServer.release},
 	} {
 		if len(names) > 0 && !slices.Contains(names, server.name) {
 			continue

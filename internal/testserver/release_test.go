@@ -66,7 +66,7 @@ func TestJarsAreNamedByWhatWasTaken(t *testing.T) {
 }
 
 func TestReleases(t *testing.T) {
-	for _, other := range []string{EnvEtcd, EnvZooKeeper, EnvPostgres, EnvConsul} {
+	for _, other := range []string{EnvEtcd, EnvZooKeeper, EnvPostgres, EnvMariaDB, EnvPgBouncer, EnvConsul} {
 		t.Setenv(other, "")
 	}
 	all, err := Releases(patient(t), &bytes.Buffer{})
@@ -81,7 +81,7 @@ func TestReleases(t *testing.T) {
 			t.Errorf("%+v; it was built as recorded", r)
 		}
 	}
-	if want := []string{"etcd", "zookeeper", "postgres", "consul"}; !slices.Equal(servers, want) {
+	if want := []string{"etcd", "zookeeper", "postgres", "mariadb", "pgbouncer", "consul"}; !slices.Equal(servers, want) {
 		t.Errorf("got %v, want %v", servers, want)
 	}
 }

@@ -38,6 +38,21 @@ func StartPostgres(t testing.TB, opts PostgresOptions) *Postgres {
 	return start(t, NewPostgres, opts)
 }
 
+// StartMariaDB does for MariaDB what [StartEtcd] does for etcd.
+func StartMariaDB(t testing.TB, opts MariaDBOptions) *MariaDB {
+	t.Helper()
+	return start(t, NewMariaDB, opts)
+}
+
+// StartPgBouncer does for PgBouncer what [StartEtcd] does for etcd.
+func StartPgBouncer(t testing.TB, postgres *Postgres, opts PgBouncerOptions) *PgBouncer {
+	t.Helper()
+	newPgBouncer := func(ctx context.Context, opts PgBouncerOptions) (*PgBouncer, error) {
+		return NewPgBouncer(ctx, postgres, opts)
+	}
+	return start(t, newPgBouncer, opts)
+}
+
 func start[Server interface{ closeAfter(testing.TB) }, Options any](t testing.TB, newServer func(context.Context, Options) (Server, error), opts Options) Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)

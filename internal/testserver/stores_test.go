@@ -84,6 +84,21 @@ var stores = []store{{
 		_, err := NewPostgres(ctx, PostgresOptions{ExtraConfig: map[string]string{"timezone": "no-such-option"}})
 		return err
 	},
+}, {
+	name:  "mariadb",
+	most:  1,
+	ports: 1,
+	start: func(ctx context.Context, _ int, reserve reserver) (fixture, error) {
+		m, err := newMariaDB(ctx, MariaDBOptions{}, reserve)
+		if err != nil {
+			return fixture{}, err
+		}
+		return fixture{m.cluster, sqlKV{&m.databases}}, nil
+	},
+	broken: func(ctx context.Context) error {
+		_, err := NewMariaDB(ctx, MariaDBOptions{ExtraConfig: map[string]string{"no-such-option": ""}})
+		return err
+	},
 }}
 
 // forEachStore runs a test that holds for all stores.
