@@ -22,6 +22,11 @@ type command struct {
 	env  []string // nil means this program's own
 	dir  *runDir  // is in use as long as the process lives
 	log  string   // file to append standard output and error to
+	// workDir is the working directory of the process and its children, if it has
+	// children that leave its process group; else it is empty.
+	workDir string
+	// unprivileged runs the process as [unprivileged] says.
+	unprivileged bool
 }
 
 // environWithout returns this program's environment without the variables whose
@@ -70,6 +75,9 @@ func (c command) start() (*run, error) {
 		Setpgid: true,
 		// SIGKILL, as it ends stopped processes too.
 		Pdeathsig: syscall.SIGKILL,
+	}
+	if c.unprivileged {
+		unprivileged(cmd)
 	}
 
 	r := &run{done: make(chan struct{})}

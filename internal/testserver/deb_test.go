@@ -39,9 +39,15 @@ func (a archive) add(t *testing.T, name, version, content string) string {
 // pack puts a package with jars into the archive and returns its checksum.
 func (a archive) pack(t *testing.T, name, version string, jars map[string]string) string {
 	t.Helper()
+	return a.packFor(t, "all", name, version, jars)
+}
+
+// packFor puts a package for an architecture into the archive.
+func (a archive) packFor(t *testing.T, architecture, name, version string, jars map[string]string) string {
+	t.Helper()
 	tree := t.TempDir()
 	files := map[string]string{
-		"DEBIAN/control": fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: nobody\nDescription: none\n", name, version),
+		"DEBIAN/control": fmt.Sprintf("Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: nobody\nDescription: none\n", name, version, architecture),
 	}
 	for jar, content := range jars {
 		files["usr/share/java/"+jar] = content
@@ -108,6 +114,19 @@ func TestForgedPackageIsRefused(t *testing.T) {
 	}
 	if exists(root) {
 		t.Error("it was unpacked")
+	}
+}
+
+// The checksums are those of one architecture.
+func TestPackageOfAnotherArchitecture(t *testing.T) {
+	for architecture, refused := range map[string]bool{"amd64": true, "arm64": false} {
+		a := newArchive(t)
+		a.packFor(t, architecture, "one", "1.0-1", nil)
+		recorded := debPackage{name: "one", version: "1.0-1", sha256: strings.Repeat("0", 64)}
+		err := unpackPackages(patient(t), []debPackage{recorded}, filepath.Join(t.TempDir(), "root"), t.TempDir(), &bytes.Buffer{})
+		if refused != (err != nil) {
+			t.Errorf("a package of %s with another checksum: %v", architecture, err)
+		}
 	}
 }
 

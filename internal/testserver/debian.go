@@ -15,7 +15,8 @@ type DebianPackage struct {
 	// Version is the recorded version. If the archive has it no more its
 	// successor is taken.
 	Version string
-	// SHA256 is the checksum of the recorded version's file, in hexadecimal.
+	// SHA256 is the checksum of the recorded version's file, in hexadecimal; of
+	// amd64 if the package has one for each architecture.
 	SHA256 string
 }
 
@@ -27,10 +28,6 @@ type DebianPackage struct {
 // part of the directory's; another list of packages gives another directory.
 // Several processes may ask at once; ctx bounds the wait and the download.
 func Unpacked(ctx context.Context, name string, packages []DebianPackage, progress io.Writer) (string, error) {
-	var debs []debPackage
-	for _, p := range packages {
-		debs = append(debs, debPackage{name: p.Name, version: p.Version, sha256: p.SHA256})
-	}
 	hash := sha256.Sum256(fmt.Append(nil, packages))
 	path := ""
 	root, err := repositoryRoot()
@@ -40,7 +37,7 @@ func Unpacked(ctx context.Context, name string, packages []DebianPackage, progre
 			target: fmt.Sprintf("%s-%x", name, hash[:6]),
 			make: func(ctx context.Context, scratch string, progress io.Writer) (string, error) {
 				unpacked := filepath.Join(scratch, "root")
-				return unpacked, unpackPackages(ctx, debs, unpacked, scratch, progress)
+				return unpacked, unpackPackages(ctx, asDebs(packages), unpacked, scratch, progress)
 			},
 		}.get(ctx, root, progress)
 	}
@@ -48,4 +45,11 @@ func Unpacked(ctx context.Context, name string, packages []DebianPackage, progre
 		return "", fmt.Errorf("unpack the packages of %s: %w", name, err)
 	}
 	return path, nil
+}
+
+func asDebs(packages []DebianPackage) (debs []debPackage) {
+	for _, p := range packages {
+		debs = append(debs, debPackage{name: p.Name, version: p.Version, sha256: p.SHA256})
+	}
+	return debs
 }

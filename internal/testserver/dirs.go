@@ -75,7 +75,7 @@ func isAt(f *os.File, path string) bool {
 
 // remove deletes the directory with all it holds and gives up its lock.
 func (d *runDir) remove() error {
-	return errors.Join(os.RemoveAll(d.path), d.lock.Close())
+	return errors.Join(removeSharedMemory(d.path), os.RemoveAll(d.path), d.lock.Close())
 }
 
 // sub makes the directory name below d and returns its path.

@@ -1,6 +1,7 @@
 // Package testserver runs real store servers for tests: etcd, Consul and
-// ZooKeeper with one or three members, as processes of their own that can be
-// killed, frozen, thawed and restarted, as servers are in production.
+// ZooKeeper with one or three members, PostgreSQL with or without a standby,
+// MariaDB and PgBouncer, as processes of their own that can be killed, frozen,
+// thawed and restarted, as servers are in production.
 //
 // # Nothing is left behind
 //
@@ -30,6 +31,10 @@
 //   - ZooKeeper 3.8 is taken from the packages of Debian 12, which are unpacked
 //     and not installed. COORDKIT_ZOOKEEPER names a directory of jars to use
 //     instead. It runs on the machine's java.
+//   - PostgreSQL 15, MariaDB 10.11 and PgBouncer 1.18 are taken likewise.
+//     COORDKIT_POSTGRES, COORDKIT_MARIADB and COORDKIT_PGBOUNCER each name a
+//     directory that has the server where Debian has it, to use instead: / if the
+//     server is installed. Root's tests run them as the user nobody.
 //
 // # Another store
 //

@@ -67,6 +67,23 @@ func ExampleNewConsul() {
 	// Output: [dc1]
 }
 
+func ExampleNewPostgres() {
+	ctx := context.Background()
+	postgres, err := testserver.NewPostgres(ctx, testserver.PostgresOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer postgres.Close()
+
+	// A program's own driver takes postgres.URL(testserver.Owner) instead.
+	answer, err := postgres.Member(0).Query(ctx, testserver.Owner, "SELECT 6 * 7")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer)
+	// Output: 42
+}
+
 func ExampleNewZooKeeper() {
 	ctx := context.Background()
 	ensemble, err := testserver.NewZooKeeper(ctx, testserver.ZooKeeperOptions{})

@@ -32,21 +32,34 @@ func (p *Process) Thaw() error {
 func (p *Process) setFrozen(frozen bool, s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.signal(s); err != nil {
+	if err := p.setStopped(frozen, s); err != nil {
 		return err
 	}
+	p.frozen = frozen
+	if frozen {
+		return p.guardChildren()
+	}
+	return p.dismissGuard()
+}
+
+// setStopped stops or continues the process and its children, for a caller that
+// holds p.mu.
+func (p *Process) setStopped(stopped bool, s syscall.Signal) error {
 	for deadline := time.Now().Add(signalTimeout); ; {
 		if p.run.ended() {
 			return fmt.Errorf("%v: %w: %w", s, errNotRunning, p.command.endOf(p.run))
 		}
-		reached, err := allThreads(p.run.pid, frozen)
+		// Each time again, as the process may have started another child.
+		if err := p.signal(s); err != nil {
+			return err
+		}
+		reached, err := p.allProcesses(stopped)
 		// A process that has just ended has no threads to read; the loop finds
 		// its end next.
 		if err != nil && !isGone(err) {
 			return fmt.Errorf("%s: %v: %w", p.command.name, s, err)
 		}
 		if reached {
-			p.frozen = frozen
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -54,6 +67,24 @@ func (p *Process) setFrozen(frozen bool, s syscall.Signal) error {
 		}
 		time.Sleep(stateInterval)
 	}
+}
+
+// allProcesses is allThreads of the process and its children. A stopped process
+// starts no other, so the children are looked up after it.
+func (p *Process) allProcesses(stopped bool) (bool, error) {
+	if reached, err := allThreads(p.run.pid, stopped); err != nil || !reached {
+		return false, err
+	}
+	children, err := p.children()
+	if err != nil {
+		return false, err
+	}
+	for _, pid := range children {
+		if reached, err := allThreads(pid, stopped); err != nil || !reached {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // allThreads reports whether every thread of the process is stopped, or, if

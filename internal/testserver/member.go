@@ -33,13 +33,13 @@ type probe interface {
 }
 
 // Endpoint returns where the member serves clients: for etcd and Consul a URL,
-// for ZooKeeper host:port.
+// for the others host:port.
 func (m *member) Endpoint() string { return m.endpoint }
 
 // WaitHealthy waits until the member serves: until it has done, by itself, what
 // takes a majority of the members, and so has caught up with them and knows a
 // leader. With etcd and Consul that is a linearizable read, with ZooKeeper the
-// opening of a session. It fails when ctx ends, with the last reason why not,
+// opening of a session, and with a database server a query. It fails when ctx ends, with the last reason why not,
 // and at once if the member is frozen or has ended.
 func (m *member) WaitHealthy(ctx context.Context) error {
 	p := m.newProbe()

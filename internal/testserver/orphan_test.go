@@ -21,8 +21,9 @@ const childEnv = "COORDKIT_TESTSERVER_CHILD"
 
 // childReport is what the program prints once its server serves.
 type childReport struct {
-	PID int    // of the server
-	Dir string // of the servers
+	PID  int    // of the server
+	Dir  string // of the servers
+	Work string // that the server's children work in
 }
 
 func runChild() {
@@ -37,7 +38,7 @@ func runChild() {
 			panic(err)
 		}
 	}
-	report := childReport{PID: f.members[0].PID(), Dir: f.dir.path}
+	report := childReport{PID: f.members[0].PID(), Dir: f.dir.path, Work: f.members[0].command.workDir}
 	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
 		panic(err)
 	}
@@ -97,6 +98,12 @@ func diesWith(t *testing.T, s store, setup string, end func(child *exec.Cmd, std
 		t.Fatal("the program ended well, expected that it died")
 	}
 	eventually(t, "the server is gone", func() bool { return isDead(report.PID) })
+	if report.Work != "" {
+		eventually(t, "its children are gone", func() bool {
+			pids, err := processesIn(report.Work)
+			return err == nil && len(pids) == 0
+		})
+	}
 	if _, err := os.Stat(report.Dir); err != nil {
 		t.Fatalf("nothing is left to sweep: %v", err)
 	}

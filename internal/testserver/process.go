@@ -24,7 +24,8 @@ var (
 
 // Process is a server process that can be killed, frozen, thawed and restarted,
 // in any order and from any goroutine. It runs in a process group of its own and
-// dies with the program that started it.
+// dies with the program that started it. What happens to it happens to its
+// children too.
 //
 // A method returns when what it asks for has happened, not when the signal is
 // sent; a kernel that does not carry a signal out within half a minute gives an
@@ -37,6 +38,7 @@ type Process struct {
 	killed bool       // by Kill or close, rather than by itself
 	frozen bool
 	closed bool
+	guard  *guard // kills the children that are frozen if this program ends; may be nil
 }
 
 // startProcess runs c. The process may still fail on its own, see [Process.Wait].
@@ -88,6 +90,13 @@ func (p *Process) Kill() error {
 
 // kill is Kill for a caller that holds p.mu.
 func (p *Process) kill() error {
+	// The children stop before the first process is killed, so that none of them
+	// acts on the death of another.
+	if p.command.workDir != "" && !p.run.ended() {
+		if err := p.setStopped(true, syscall.SIGSTOP); err != nil && !errors.Is(err, errNotRunning) {
+			return err
+		}
+	}
 	if !p.run.ended() {
 		if err := p.signal(syscall.SIGKILL); err != nil {
 			return err
@@ -99,7 +108,7 @@ func (p *Process) kill() error {
 	select {
 	case <-p.run.done:
 		p.killed = true
-		return nil
+		return p.killChildren()
 	case <-timer.C:
 		return fmt.Errorf("%s: kill: still there after %v", p.command.name, signalTimeout)
 	}
@@ -156,12 +165,12 @@ func (p *Process) current() *run {
 	return p.run
 }
 
-// signal sends s to the process's group; the caller holds p.mu.
+// signal sends s to the process's group and to its children; the caller holds p.mu.
 func (p *Process) signal(s syscall.Signal) error {
 	err := syscall.Kill(-p.run.pid, s)
 	// No such process: it has just ended by itself, which its run will tell.
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("%s: send %v: %w", p.command.name, s, err)
 	}
-	return nil
+	return p.signalChildren(s)
 }

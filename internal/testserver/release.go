@@ -13,7 +13,7 @@ import (
 
 // Release is a server as it is run.
 type Release struct {
-	// Server is "etcd", "consul" or "zookeeper".
+	// Server is "etcd", "zookeeper", "postgres", "mariadb", "pgbouncer" or "consul".
 	Server string
 	// Version is what is run, by what it was built or taken from; "unknown" if
 	// that does not tell.
@@ -34,7 +34,8 @@ func Releases(ctx context.Context, progress io.Writer, names ...string) ([]Relea
 		name string
 		get  func(context.Context, io.Writer) (Release, error)
 	}{
-		{etcdServer.name, etcdServer.release}, {"zookeeper", zookeeperRelease}, {consulServer.name, consulServer.release},
+		{etcdServer.name, etcdServer.release}, {"zookeeper", zookeeperRelease}, {postgresServer.name, postgresServer.release},
+		{mariadbServer.name, mariadbServer.release}, {pgbouncerServer.name, pgbouncerServer.release}, {consulServer.name, consulServer.release},
 	} {
 		if len(names) > 0 && !slices.Contains(names, server.name) {
 			continue

@@ -17,40 +17,52 @@ const startTimeout = 8 * time.Minute
 // the members' logs.
 func StartEtcd(t testing.TB, opts EtcdOptions) *Etcd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	etcd, err := NewEtcd(ctx, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	etcd.closeAfter(t)
-	return etcd
+	return start(t, NewEtcd, opts)
 }
 
 // StartConsul does for Consul what [StartEtcd] does for etcd.
 func StartConsul(t testing.TB, opts ConsulOptions) *Consul {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	consul, err := NewConsul(ctx, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	consul.closeAfter(t)
-	return consul
+	return start(t, NewConsul, opts)
 }
 
 // StartZooKeeper does for ZooKeeper what [StartEtcd] does for etcd.
 func StartZooKeeper(t testing.TB, opts ZooKeeperOptions) *ZooKeeper {
 	t.Helper()
+	return start(t, NewZooKeeper, opts)
+}
+
+// StartPostgres does for PostgreSQL what [StartEtcd] does for etcd.
+func StartPostgres(t testing.TB, opts PostgresOptions) *Postgres {
+	t.Helper()
+	return start(t, NewPostgres, opts)
+}
+
+// StartMariaDB does for MariaDB what [StartEtcd] does for etcd.
+func StartMariaDB(t testing.TB, opts MariaDBOptions) *MariaDB {
+	t.Helper()
+	return start(t, NewMariaDB, opts)
+}
+
+// StartPgBouncer does for PgBouncer what [StartEtcd] does for etcd.
+func StartPgBouncer(t testing.TB, postgres *Postgres, opts PgBouncerOptions) *PgBouncer {
+	t.Helper()
+	newPgBouncer := func(ctx context.Context, opts PgBouncerOptions) (*PgBouncer, error) {
+		return NewPgBouncer(ctx, postgres, opts)
+	}
+	return start(t, newPgBouncer, opts)
+}
+
+func start[Server interface{ closeAfter(testing.TB) }, Options any](t testing.TB, newServer func(context.Context, Options) (Server, error), opts Options) Server {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	zookeeper, err := NewZooKeeper(ctx, opts)
+	server, err := newServer(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	zookeeper.closeAfter(t)
-	return zookeeper
+	server.closeAfter(t)
+	return server
 }
 
 // closeAfter closes the cluster when the test ends.

@@ -16,6 +16,7 @@ import (
 // store is a store as the tests see it that hold for all of them.
 type store struct {
 	name  string
+	most  int // members
 	ports int // per member
 	start func(ctx context.Context, members int, reserve reserver) (fixture, error)
 	// broken starts one that cannot start, as it does not know the option
@@ -25,6 +26,7 @@ type store struct {
 
 var stores = []store{{
 	name:  "etcd",
+	most:  3,
 	ports: 2,
 	start: func(ctx context.Context, members int, reserve reserver) (fixture, error) {
 		e, err := newEtcd(ctx, EtcdOptions{Members: members, ExtraArgs: noFsync}, reserve)
@@ -39,6 +41,7 @@ var stores = []store{{
 	},
 }, {
 	name:  "consul",
+	most:  3,
 	ports: 3,
 	start: func(ctx context.Context, members int, reserve reserver) (fixture, error) {
 		c, err := newConsul(ctx, ConsulOptions{Members: members}, reserve)
@@ -53,6 +56,7 @@ var stores = []store{{
 	},
 }, {
 	name:  "zookeeper",
+	most:  3,
 	ports: 3,
 	start: func(ctx context.Context, members int, reserve reserver) (fixture, error) {
 		z, err := newZooKeeper(ctx, ZooKeeperOptions{Members: members}, reserve)
@@ -63,6 +67,36 @@ var stores = []store{{
 	},
 	broken: func(ctx context.Context) error {
 		_, err := NewZooKeeper(ctx, ZooKeeperOptions{ExtraConfig: map[string]string{"metricsProvider.className": "no-such-option"}})
+		return err
+	},
+}, {
+	name:  "postgres",
+	most:  2,
+	ports: 1,
+	start: func(ctx context.Context, members int, reserve reserver) (fixture, error) {
+		p, err := newPostgres(ctx, PostgresOptions{Standby: members > 1}, reserve)
+		if err != nil {
+			return fixture{}, err
+		}
+		return fixture{p.cluster, sqlKV{&p.databases}}, nil
+	},
+	broken: func(ctx context.Context) error {
+		_, err := NewPostgres(ctx, PostgresOptions{ExtraConfig: map[string]string{"timezone": "no-such-option"}})
+		return err
+	},
+}, {
+	name:  "mariadb",
+	most:  1,
+	ports: 1,
+	start: func(ctx context.Context, _ int, reserve reserver) (fixture, error) {
+		m, err := newMariaDB(ctx, MariaDBOptions{}, reserve)
+		if err != nil {
+			return fixture{}, err
+		}
+		return fixture{m.cluster, sqlKV{&m.databases}}, nil
+	},
+	broken: func(ctx context.Context) error {
+		_, err := NewMariaDB(ctx, MariaDBOptions{ExtraConfig: map[string]string{"no-such-option": ""}})
 		return err
 	},
 }}
@@ -229,3 +263,18 @@ func juteInt(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 func juteBuffer(s string) []byte { return append(juteInt(uint32(len(s))), s...) }
 
 func slicesOf(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// sqlKV keeps keys and values in a table.
+type sqlKV struct{ *databases }
+
+func (s sqlKV) put(ctx context.Context, member int, key, value string) error {
+	_, err := s.Member(member).Query(ctx, Owner,
+		"CREATE TABLE IF NOT EXISTS kv (name varchar(100) PRIMARY KEY, value text)",
+		fmt.Sprintf("DELETE FROM kv WHERE name = '%s'", key),
+		fmt.Sprintf("INSERT INTO kv VALUES ('%s', '%s')", key, value))
+	return err
+}
+
+func (s sqlKV) get(ctx context.Context, member int, key string) (string, error) {
+	return s.Member(member).Query(ctx, Owner, fmt.Sprintf("SELECT value FROM kv WHERE name = '%s'", key))
+}
