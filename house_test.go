@@ -27,6 +27,7 @@ var layers = map[string][]string{
 	"coord/driver/attempt":         {"coord/driver"},
 	"coord/driver/fence":           {"coord/driver"},
 	"coord/driver/lease":           {"coord/driver"},
+	"coord/driver/poll":            {"coord/driver/sessions", "coord/driver/watch", "coord/driver"},
 	"coord/driver/sessions":        {"coord/driver/attempt", "coord/driver/lease", "coord/driver"},
 	"coord/driver/watch":           {"coord/driver/sessions", "coord/driver"},
 	"coord":                        {"coord/driver", "coord/driver/lease"},

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"time"
 
@@ -46,9 +47,20 @@ func (e *notSent) Unwrap() error { return e.err }
 // failed. After such an error a write surely had no effect.
 func NotSent(err error) error { return &notSent{err} }
 
+// conflict is the error of a request that met another one.
+type conflict struct{ err error }
+
+func (e *conflict) Error() string { return e.err.Error() }
+func (e *conflict) Unwrap() error { return e.err }
+
+// Conflict marks the error of a request that the store refused, and undid, because others
+// were under way: a deadlock, a serialization failure, a locked file. Do makes the request
+// again after a short pause, within the same attempt.
+func Conflict(err error) error { return &conflict{err} }
+
 // Do calls request once, with a ctx that ends with ctx, life and the limit, and returns
-// when request does. life is the context of the session or of the connection; its cause
-// (see context.Cause) says why it ended.
+// when request does. After an error of Conflict it calls it again. life is the context of
+// the session or of the connection; its cause (see context.Cause) says why it ended.
 //
 // request returns nil or a *driver.Error, as of Failed, for what the store has answered:
 // Do returns that as it is. Every other error of request means that there was no answer.
@@ -67,7 +79,7 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 	defer cancel()
 	stop := context.AfterFunc(life, cancel)
 	defer stop()
-	err := request(attempt)
+	err := again(attempt, request)
 	if _, answered := errors.AsType[*driver.Error](err); err == nil || answered {
 		return err
 	}
@@ -76,7 +88,8 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 		<-attempt.Done()
 	}
 	kind := driver.ErrUnavailable
-	if _, unsent := errors.AsType[*notSent](err); o.Write && !unsent {
+	_, unsent := errors.AsType[*notSent](err)
+	if _, undone := errors.AsType[*conflict](err); o.Write && !unsent && !undone {
 		kind = driver.ErrUncertain
 	}
 	switch {
@@ -88,6 +101,23 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 		return o.Failed(kind, explained(fmt.Errorf("no answer within %v", o.Limit), err))
 	}
 	return o.Failed(kind, err)
+}
+
+// again calls request until it meets no other request, or ctx ends.
+func again(ctx context.Context, request func(ctx context.Context) error) error {
+	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		err := request(ctx)
+		if _, met := errors.AsType[*conflict](err); !met {
+			return err
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
 }
 
 func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {

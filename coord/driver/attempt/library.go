@@ -1,0 +1,45 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Library runs the requests of a store that is a library in this process and may not heed a
+// ctx, as one that writes to a slow disk. The zero value is ready. Its methods are safe for
+// concurrent use.
+type Library struct {
+	mu      sync.Mutex
+	ended   bool
+	running sync.WaitGroup
+}
+
+// Do calls f on a goroutine, and returns what it returns. At the end of ctx it returns ctx's
+// error at once, and f goes on by itself.
+func (l *Library) Do(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	l.mu.Lock()
+	if l.ended {
+		l.mu.Unlock()
+		return NotSent(errEnded)
+	}
+	l.running.Go(func() { done <- f() })
+	l.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errEnded = errors.New("the library is not used any more")
+
+// Wait returns when no request is under way, and keeps others from beginning.
+func (l *Library) Wait() {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	l.running.Wait()
+}
