@@ -35,7 +35,8 @@ type Config struct {
 	URL string `json:"url" yaml:"url"`
 
 	// Namespace keeps programs that share a store apart. It is the URL's
-	// path; segments are separated by slashes.
+	// path; segments are separated by slashes. Where the path names a file or a database,
+	// as with sqlite://, postgres:// and mysql://, it is the parameter "namespace".
 	Namespace string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
 
 	// SessionTTL is the least time for which the store keeps a client's entries after

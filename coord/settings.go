@@ -131,9 +131,15 @@ func (c *Config) replaced(query url.Values) {
 	}
 }
 
+// paramNamespace names the namespace in a URL whose path names a file or a database.
+const paramNamespace = "namespace"
+
 // accepted lists the parameters that a scheme takes.
 func accepted(o driver.Opener) string {
 	var names []string
+	if o.Path {
+		names = append(names, paramNamespace)
+	}
 	for _, s := range settings {
 		if s.accepted(o) {
 			names = append(names, s.name)

@@ -43,7 +43,14 @@ func (c Config) resolve() (Config, driver.Opener, driver.Target, error) {
 	if t.Hosts, err = a.targets(opener); err != nil {
 		return fail(err)
 	}
-	if t.Namespace, err = c.namespace(a.path); err != nil {
+	inURL := a.path
+	if opener.Path {
+		t.Path = a.path
+		if inURL, err = a.namespace(); err != nil {
+			return fail(err)
+		}
+	}
+	if t.Namespace, err = c.namespace(inURL); err != nil {
 		return fail(err)
 	}
 	if a.user != "" {
@@ -196,6 +203,16 @@ func hostPort(h, defaultPort string) (string, error) {
 // hostBytes are what DNS names (underscores included, as many have them) and
 // IPv4 addresses are written with.
 const hostBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
+
+// namespace takes the namespace out of the query of a URL whose path names something else.
+func (a address) namespace() (string, error) {
+	values := a.query[paramNamespace]
+	a.query.Del(paramNamespace)
+	if len(values) > 1 {
+		return "", fmt.Errorf("%w URL: parameter %s is given %d times", ErrInvalid, paramNamespace, len(values))
+	}
+	return strings.Join(values, ""), nil
+}
 
 func (c Config) namespace(inURL string) (string, error) {
 	if strings.Trim(inURL, "/") != "" {

@@ -17,6 +17,7 @@ import (
 type Target struct {
 	Scheme    string
 	Hosts     []string          // host:port, or the store's name when the Opener is Local
+	Path      string            // the URL's path, decoded, if the Opener has Path
 	Namespace string            // one or more path segments in the form of directories, joined by "/", never empty
 	TLS       *tls.Config       // nil: no TLS
 	Username  string            // empty: none
@@ -60,6 +61,7 @@ type Opener struct {
 
 	DefaultPort    string        // for hosts without a port
 	Local          bool          // the host is a name, without a port, and may be empty
+	Path           bool          // the path names a file or database; the namespace is a parameter
 	TLS            bool          // TLS settings are accepted
 	Password       bool          // a username and password are accepted
 	Token          bool          // a token is accepted
