@@ -105,7 +105,9 @@ func (o Op) Do(ctx, life context.Context, request func(ctx context.Context) erro
 
 // again calls request until it meets no other request, or ctx ends.
 func again(ctx context.Context, request func(ctx context.Context) error) error {
-	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+	// The pauses stay short: a request that has met others for long is to have the same
+	// chance as one that has only just come.
+	for pause := time.Millisecond; ; pause = min(2*pause, 4*time.Millisecond) {
 		err := request(ctx)
 		if _, met := errors.AsType[*conflict](err); !met {
 			return err
