@@ -4,10 +4,12 @@ REPORTS := $(CURDIR)/.reports
 OUTPUT   := $(REPORTS).output
 FAILED   := $(REPORTS).failed
 FAILURES := ^ *--- FAIL|^FAIL|^ +[a-z_]+\.go:[0-9]+: |^panic:|DATA RACE
-MODULES := . bench internal/storetest internal/tools $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
+NESTED  := bench drivers/sql examples/quickstart internal/storetest internal/tools
+MODULES := . $(NESTED) $(patsubst %/go.mod,%,$(wildcard internal/testserver/*/go.mod))
 # What needs no server: quick enough to be part of every check.
 LOCAL       := . ./coord/... ./internal/bynames ./internal/report/... ./recipes/... ./drivers/mem/... ./conformance/netfault/...
 STORE_LOCAL := ./register ./trial
+SQL_LOCAL   := ^(Example|TestSQLite|TestNamespaces)
 BENCH_LOCAL := . ./delay ./stats ./report ./targets ./wire ./work ./leader ./chart ./servers
 # What runs without the race detector, which takes several times the processor time: suites
 # in real time, whose limits a busy processor breaks, and hundreds of drivers and recipes
@@ -17,7 +19,7 @@ UNRACED := TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken
 # What takes long and finds little more on most changes: suites on three members and with
 # other settings, broken recipes, crowds. It runs without the race detector too.
 LONG    := TestConformance[A-Z].*|TestSoakFinds.*|TestRecipesThatAreBroken|TestCrowd.*
-TOOL    := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
+TOOL    := GOWORK=off $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
 MICRO   := bench/results/micro.txt
@@ -49,6 +51,9 @@ define TESTS
 	$(GO) test -race -count=1 -p=1 -timeout=40m -skip='^($(UNRACED)|$(LONG))$$' $$($(GO) list ./... | grep -v /examples/slate$$) || touch $(FAILED); \
 	$(GO) test -count=1 -p=1 -timeout=30m -run='^($(UNRACED))$$' -skip='^($(LONG))$$' ./conformance ./drivers/... || touch $(FAILED); \
 	$(GO) test -count=1 ./examples/slate || touch $(FAILED); \
+	(cd drivers/sql && $(GO) test -race -count=1 -timeout=20m -skip='^($(UNRACED)|$(LONG))$$' . && \
+		$(GO) test -count=1 -timeout=30m -run='^($(UNRACED))$$' -skip='^($(LONG))$$' .) || touch $(FAILED); \
+	(cd examples/quickstart && $(GO) test -race -count=1 .) || touch $(FAILED); \
 	(cd bench && $(GO) test -race -count=1 $(BENCH_LOCAL)) || touch $(FAILED); \
 	(cd internal/tools && $(GO) test -count=1 ./...) || touch $(FAILED); \
 	cd internal/storetest; \
@@ -58,6 +63,7 @@ endef
 
 define LONGTESTS
 	$(GO) test -count=1 -p=1 -timeout=30m -run='^($(LONG))$$' ./conformance ./drivers/... || touch $(FAILED); \
+	(cd drivers/sql && $(GO) test -count=1 -timeout=30m -run='^($(LONG))$$' .) || touch $(FAILED); \
 	cd internal/storetest; \
 	$(GO) test -count=1 -timeout=30m -run='^($(LONG))$$' . || touch $(FAILED);
 endef
@@ -66,7 +72,7 @@ endef
 ## what UNRACED names and for what is compared with the stores' own clients. One package at a
 ## time: servers that starve each other of processors lose leases, as they must.
 test: servers
-	@for m in . internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors
+	@for m in . drivers/sql examples/quickstart internal/storetest; do (cd $$m && $(GO) test -race -run='^$$' ./...) >/dev/null; done # compiles with all processors
 	$(call tested,$(TESTS))
 
 ## test-long: the rest of the tests, which LONG names
@@ -81,7 +87,7 @@ servers:
 lint:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
-	for m in . bench internal/storetest internal/tools; do (cd $$m && $(GO) vet ./... && $(TOOL) staticcheck ./...) || exit 1; done
+	for m in . $(NESTED); do (cd $$m && $(GO) vet ./... && $(TOOL) staticcheck ./...) || exit 1; done
 	for a in 386 arm; do GOARCH=$$a $(GO) vet ./coord/... ./recipes/... ./drivers/mem ./examples/... || exit 1; done
 
 ## check: lint, and the tests that need no server
@@ -89,6 +95,7 @@ check: lint
 	$(GO) test -race $(LOCAL)
 	cd internal/storetest && $(GO) test -race $(STORE_LOCAL)
 	cd bench && $(GO) test -race $(BENCH_LOCAL)
+	cd drivers/sql && $(GO) test -race -run='$(SQL_LOCAL)' .
 	cd internal/tools && $(GO) test ./...
 
 ## mutants: changes the embedded store, the toy driver, the waiting line and the recipes one

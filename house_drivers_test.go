@@ -20,10 +20,11 @@ var small = map[string]struct{ lines, files int }{
 	"drivers/mem":    {1300, 10},
 	"drivers/etcd":   {1600, 10},
 	"drivers/consul": {1600, 10},
+	"drivers/sql":    {1600, 10},
 	"drivers/zk":     {2000, 10},
 }
 
-const allDrivers = 8000 // the most lines of what lies below drivers
+const allDrivers = 8400 // the most lines of what lies below drivers
 
 func TestDriversAndTheLineStaySmall(t *testing.T) {
 	files, lines := make(map[string]int), make(map[string]int)

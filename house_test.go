@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,9 +16,9 @@ import (
 
 const module = "github.com/coordkit/coordkit"
 
-// storetest is a module of its own, as it needs what the library does not, and keeps
-// the rules of this house.
-const storetest = "internal/storetest"
+// nested are modules of their own, as they need what the library does not, that keep the
+// rules of this house.
+var nested = []string{"drivers/sql", "examples/quickstart", "internal/storetest"}
 
 // layers says what each part of the tree may import of the module. A package
 // belongs to the longest prefix that matches. Arrows point down only: recipes
@@ -33,7 +34,8 @@ var layers = map[string][]string{
 	"coord":                        {"coord/driver", "coord/driver/lease"},
 	"coord/queue":                  {"coord", "coord/driver"},
 	"recipes":                      {"coord/queue", "coord", "coord/driver"},
-	"drivers":                      {"coord/driver", "coord/driver/attempt", "coord/driver/fence", "coord/driver/lease", "coord/driver/sessions", "coord/driver/watch", "drivers/internal/dial", "drivers/internal/secure"},
+	"drivers":                      {"coord/driver", "coord/driver/attempt", "coord/driver/fence", "coord/driver/lease", "coord/driver/poll", "coord/driver/sessions", "coord/driver/watch", "drivers/internal/dial", "drivers/internal/secure"},
+	"drivers/sql/schema":           {"drivers/sql"},
 	"drivers/internal/dial":        {},
 	"drivers/internal/secure":      {},
 	"conformance":                  {"conformance", "recipes", "coord", "coord/driver", "internal/lasting"},
@@ -59,8 +61,7 @@ var layers = map[string][]string{
 	"examples/slate/slatetest":     {"examples/slate", "examples/slate/slated", "conformance", "conformance/netfault", "coord/driver"},
 }
 
-// goFile is a file of the module, parsed, or of storetest. Other nested modules are not
-// looked at.
+// goFile is a file of the module, parsed, or of one of those nested. Others are not looked at.
 type goFile struct {
 	path string // slash-separated, from the root
 	dir  string
@@ -77,7 +78,7 @@ func goFiles(t *testing.T) []goFile {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); path != "." && (name[0] == '.' || name == "testdata" || exists(filepath.Join(path, "go.mod")) && path != storetest) {
+			if name := d.Name(); path != "." && (name[0] == '.' || name == "testdata" || exists(filepath.Join(path, "go.mod")) && !slices.Contains(nested, filepath.ToSlash(path))) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 
 	"github.com/coordkit/coordkit/conformance/netfault"
@@ -37,12 +38,15 @@ func openBreakable(ctx context.Context, config coord.Config) (client *coord.Clie
 }
 
 func connect(ctx context.Context, open openFunc, target driver.Target) (driver.Conn, link, error) {
-	if target.Scheme == "mem" { // has no network, and a link of its own
+	switch target.Scheme { // these have no network
+	case "mem":
 		conn, err := open(ctx, target)
 		if err != nil {
 			return nil, nil, err
 		}
 		return conn, conn.(*mem.Conn).Link(), nil
+	case "sqlite":
+		return connectFile(ctx, target)
 	}
 	proxies, err := netfault.NewGroup(target.Hosts...)
 	if err != nil {
@@ -58,17 +62,17 @@ func connect(ctx context.Context, open openFunc, target driver.Target) (driver.C
 	if err != nil {
 		return nil, nil, errors.Join(err, proxies.Close())
 	}
-	return proxied{conn, proxies}, proxies, nil
+	return opened{conn, proxies}, proxies, nil
 }
 
-// proxied is a connection that takes its proxies with it when it is closed.
-type proxied struct {
+// opened is a connection that takes its way to the store with it when it is closed.
+type opened struct {
 	driver.Conn
-	proxies *netfault.Group
+	way io.Closer
 }
 
 // Unwrap lets package driver find what else the connection can do.
-func (p proxied) Unwrap() any { return p.Conn }
+func (o opened) Unwrap() any { return o.Conn }
 
 // Close closes the connection first, which has something to say to the store.
-func (p proxied) Close() error { return errors.Join(p.Conn.Close(), p.proxies.Close()) }
+func (o opened) Close() error { return errors.Join(o.Conn.Close(), o.way.Close()) }

@@ -3,9 +3,13 @@
 // while it holds the lock, and is seen stopping.
 //
 //	go run ./examples/quickstart
+//	go run ./examples/quickstart -store sqlite:///tmp/locks.db
 //	go run ./examples/quickstart -store 'etcd://127.0.0.1:2379/demo'
 //	go run ./examples/quickstart -store 'zk://127.0.0.1:2181/demo'
 //	go run ./examples/quickstart -store 'consul://127.0.0.1:8500/demo'
+//	go run ./examples/quickstart -store 'postgres://me@127.0.0.1/mydb?password_env=PASSWORD&migrate=true'
+//
+// In two terminals, with one store, the workers of both stand in one line.
 //
 // The worker that is cut off keeps the others waiting until the store ends its
 // session: for the TTL, and on Consul for up to twice that, 20 s.
@@ -33,6 +37,7 @@ import (
 	_ "github.com/coordkit/coordkit/drivers/consul"
 	_ "github.com/coordkit/coordkit/drivers/etcd"
 	_ "github.com/coordkit/coordkit/drivers/mem"
+	_ "github.com/coordkit/coordkit/drivers/sql"
 	_ "github.com/coordkit/coordkit/drivers/zk"
 )
 

@@ -199,7 +199,7 @@ func (o onText) Write(line []byte) (int, error) {
 
 func TestWrongUse(t *testing.T) {
 	for _, c := range []struct{ name, wants, args string }{
-		{"unknown scheme", "registered are consul, etcd, mem, zk", "-store zebra://127.0.0.1/demo"},
+		{"unknown scheme", "registered are consul, etcd, mem, mysql, postgres, sqlite, zk", "-store zebra://127.0.0.1/demo"},
 		{"no scheme", "no scheme", "-store 127.0.0.1:2379"},
 		{"no host", "no host", "-store etcd:///demo"},
 		{"malformed port", "port", "-store etcd://127.0.0.1:many/demo"},
