@@ -24,7 +24,7 @@ var small = map[string]struct{ lines, files int }{
 	"drivers/zk":     {2000, 10},
 }
 
-const allDrivers = 8400 // the most lines of what lies below drivers
+const allDrivers = 6700 // the most lines of what lies below drivers, without the databases'
 
 func TestDriversAndTheLineStaySmall(t *testing.T) {
 	files, lines := make(map[string]int), make(map[string]int)
@@ -36,7 +36,7 @@ func TestDriversAndTheLineStaySmall(t *testing.T) {
 		n := strings.Count(f.text, "\n")
 		files[f.dir]++
 		lines[f.dir] += n
-		if strings.HasPrefix(f.dir, "drivers/") {
+		if strings.HasPrefix(f.dir, "drivers/") && !strings.HasPrefix(f.dir, "drivers/sql") {
 			all += n
 		}
 	}

@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,7 +85,7 @@ func TestIdleWaits(t *testing.T) {
 		before, start := n.n.Load(), time.Now()
 		<-time.After(2 * time.Second)
 		got, took := n.n.Load()-before, time.Since(start)
-		t.Log(fmt.Sprintf("%.1f messages a second for 1000 waits", float64(got)/took.Seconds()))
+		t.Logf("%.1f messages a second for 1000 waits", float64(got)/took.Seconds())
 		if most := int64(took.Seconds()*10) + 2; got > most {
 			t.Errorf("%d messages in %v; want at most %d", got, took, most)
 		}

@@ -21,12 +21,10 @@ import (
 
 // What the tests of all drivers say often.
 var (
-	within       = drivertest.Within
-	must         = drivertest.Must
-	wantIs       = drivertest.WantIs
-	eventually   = drivertest.Eventually
-	waiting      = drivertest.Waiting
-	pendingStill = drivertest.PendingStill
+	within     = drivertest.Within
+	must       = drivertest.Must
+	wantIs     = drivertest.WantIs
+	eventually = drivertest.Eventually
 )
 
 func receive[T any](t testing.TB, what string, c <-chan T) T {
