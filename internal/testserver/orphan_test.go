@@ -93,6 +93,10 @@ func diesWith(t *testing.T, s store, setup string, end func(child *exec.Cmd, std
 		t.Fatalf("a directory in use was swept: %v", err)
 	}
 
+	segment := ""
+	if report.Work != "" {
+		segment = sharedMemory(t, report.Work)
+	}
 	must(t, end(child, stdin))
 	if err := child.Wait(); err == nil {
 		t.Fatal("the program ended well, expected that it died")
@@ -114,6 +118,9 @@ func diesWith(t *testing.T, s store, setup string, end func(child *exec.Cmd, std
 	must(t, err)
 	if len(left) > 0 {
 		t.Fatalf("the next start left %v", left)
+	}
+	if segment != "" && slices.Contains(segments(t), segment) {
+		t.Errorf("the next start left the shared memory %s", segment)
 	}
 }
 
