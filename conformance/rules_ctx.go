@@ -34,8 +34,10 @@ func ctxRules() []Rule {
 			Cases: []Case{
 				{Name: "ctx of Open", Check: connOutlives},
 				{Name: "ctx of OpenSession", Check: sessionOutlives},
+				{Name: "deadline of OpenSession", Check: sessionOutlivesDeadline},
 				{Name: "ctx of Create and Update", Check: nodeOutlives},
 				{Name: "what calls leave with their ctx", Check: leavesNothingWithCtx},
+				{Name: "what calls leave with their ctx, connections refused", Needs: NeedLink, Check: leavesNothingWhenRefused},
 			},
 		},
 	}
@@ -258,6 +260,18 @@ func sessionOutlives(t *Trial) {
 	n := t.Create(s, dir, "0")
 	cancel()
 	t.outlives(s, n)
+}
+
+// sessionOutlivesDeadline opens a session under a ctx whose deadline passes, and which nobody
+// cancels before. A driver may have copied the deadline.
+func sessionOutlivesDeadline(t *Trial) {
+	ctx, cancel := context.WithTimeout(t.ctx, t.h.TTL)
+	defer cancel()
+	s, err := t.Open().OpenSession(ctx, t.h.TTL)
+	if err != nil {
+		t.NotVerified("OpenSession within a TTL: %v", err)
+	}
+	t.outlives(s, t.Create(s, dir, "0"))
 }
 
 func nodeOutlives(t *Trial) {

@@ -49,3 +49,24 @@ func leavesNothingWithCtx(t *Trial) {
 		})
 	}
 }
+
+// leavesNothingWhenRefused makes calls that fail, since nobody can be reached. The way out of a
+// call by an error is another one.
+func leavesNothingWhenRefused(t *Trial) {
+	c, l := t.OpenLink()
+	ctx := lasting.New(t.ctx)
+	ms := without(t.methods(c, t.SessionOn(c)), "WaitDelete", "WaitAny", "ListNames") // waits heal themselves
+	l.Cut()
+	for _, m := range ms {
+		over := t.Go(func() { _ = m.call(ctx) }) // E2
+		if !t.within(longestAttempt, over) {
+			t.leaveTo("E3", m.name+" does not return when connections are refused")
+		}
+		t.Eventually(t.patience(), func() error {
+			if n := ctx.Waiting(); n > 0 {
+				return fmt.Errorf("%s has returned, with connections refused, and %d contexts or functions still wait for the end of its ctx", m.name, n)
+			}
+			return nil
+		})
+	}
+}

@@ -48,6 +48,19 @@ func ctxSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "refused-left-with-its-ctx", Breaks: "B2",
+			Doc: "A Create that fails returns before the cancel of the context that it has derived.",
+			Apply: eachSession(func(s *session) {
+				s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+					n, err := s.Session.Create(ctx, dir, id, data)
+					if driver.Transient(err) {
+						context.AfterFunc(ctx, func() {})
+					}
+					return n, err
+				}
+			}),
+		},
+		{
 			Name: "wait-left-with-its-ctx", Breaks: "B2",
 			Doc: "A wait goes on to listen for the end of its ctx when it has returned.",
 			Apply: afterWait(func(ctx context.Context, _ *session, _ driver.Node, err error) error {
@@ -102,6 +115,20 @@ func ctxSabotages() []Sabotage {
 					s, err := c.Conn.OpenSession(ctx, ttl)
 					if err == nil {
 						context.AfterFunc(ctx, func() { _ = s.Close(context.Background()) })
+					}
+					return s, err
+				}
+			}),
+		},
+		{
+			Name: "keepalive-until-the-deadline", Breaks: "B2",
+			Doc: "Renewals have the deadline of the ctx of OpenSession, which nobody cancels.",
+			Apply: eachConn(func(c *conn) {
+				c.open = func(ctx context.Context, ttl time.Duration) (driver.Session, error) {
+					s, err := c.Conn.OpenSession(ctx, ttl)
+					if due, any := ctx.Deadline(); err == nil && any {
+						timer := time.AfterFunc(time.Until(due), func() { _ = s.Close(c.ctx) })
+						context.AfterFunc(c.ctx, func() { timer.Stop() })
 					}
 					return s, err
 				}
