@@ -191,12 +191,16 @@ func (t *Trial) staysLost(s driver.Session, n driver.Node) {
 			"Err": s.Err(), "Create": create, "List": list, "Update": update,
 			"Delete": s.Delete(t.ctx, n), "Abandon": s.Abandon(t.ctx, dir, "1"),
 		} {
-			if !errors.Is(err, driver.ErrSessionLost) {
-				t.Fatalf("%s of a lost session returned %s; want ErrSessionLost", name, errorOf(err))
+			if !errors.Is(err, driver.ErrSessionLost) || driver.Transient(err) {
+				t.Fatalf("%s of a lost session returned %s; want ErrSessionLost, and not that it may be made again", name, errorOf(err))
 			}
 		}
 		return nil
 	})
+	_ = s.Close(t.ctx) // S5
+	if err := s.Err(); !errors.Is(err, driver.ErrSessionLost) || errors.Is(err, driver.ErrClosed) {
+		t.Fatalf("Err of a lost session returns %s since it was closed; want ErrSessionLost, as before", errorOf(err))
+	}
 }
 
 // alive checks that a session, which had reason to be renewed, is in order.

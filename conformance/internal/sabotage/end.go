@@ -188,6 +188,33 @@ func endSabotages() []Sabotage {
 			}),
 		},
 		{
+			Name: "closed-after-all", Breaks: "S2",
+			Doc: "Err of a lost session says that it was closed, once it was closed as well.",
+			Apply: eachSession(func(s *session) {
+				closed := s.closeCalled()
+				s.err = func() error {
+					err := s.Session.Err()
+					if err != nil && closed.Load() {
+						return &driver.Error{Op: "session", Kind: driver.ErrClosed}
+					}
+					return err
+				}
+			}),
+		},
+		{
+			Name: "lost-for-now", Breaks: "S2",
+			Doc: "The error of a lost session has that of the last renewal for its cause, and so says to try again.",
+			Apply: eachSession(func(s *session) {
+				s.err = func() error {
+					err := s.Session.Err()
+					if errors.Is(err, driver.ErrSessionLost) {
+						return &driver.Error{Op: "session", Kind: driver.ErrUnavailable, Err: err}
+					}
+					return err
+				}
+			}),
+		},
+		{
 			Name: "one-missed-renewal", Breaks: "S3",
 			Doc:   "The first renewal without an answer ends the session: a new leader at every hiccup.",
 			Apply: eachSession(missOneRenewal),
