@@ -63,6 +63,7 @@ func sessionRules() []Rule {
 					t.survivesFreezes(t.SessionOn(c), l, t.h.TTL, Link.Cut)
 				}},
 				Case{Name: "connections reset once", Needs: NeedLink, Check: survivesReset},
+				oftenReset(survivesManyResets),
 				Case{Name: "beside many waits", Check: livesUnderWaits},
 			),
 		},

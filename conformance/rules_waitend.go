@@ -30,6 +30,7 @@ func waitEndRules() []Rule {
 				Case{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) { deletedInGap(t, Link.Cut) }},
 				Case{Name: "replies lost", Needs: NeedLink, Check: func(t *Trial) { deletedInGap(t, Link.DropReplies) }},
 				Case{Name: "reset again and again", Needs: NeedLink, Check: deletedUnderResets},
+				oftenReset(deletedAfterManyResets),
 				quiet(longAfter, NeedLink, deletedLongAfterFaults),
 			),
 		},

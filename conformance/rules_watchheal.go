@@ -16,6 +16,7 @@ func watchHealCases() []Case {
 		Case{Name: "connections refused", Needs: NeedLink, Check: func(t *Trial) { changedInGap(t, Link.Cut) }},
 		Case{Name: "replies lost", Needs: NeedLink, Check: func(t *Trial) { changedInGap(t, Link.DropReplies) }},
 		Case{Name: "reset again and again", Needs: NeedLink, Check: changedUnderResets},
+		oftenReset(changedAfterManyResets),
 		quiet(longAfter, NeedLink, changedLongAfterFaults),
 		Case{Name: "many changes in the gap", Needs: NeedLink, Check: changedMuchInGap},
 		Case{Name: "history compacted", Needs: NeedLink | NeedCompact, Check: compactedInGap},

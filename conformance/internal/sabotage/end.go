@@ -241,6 +241,7 @@ func endSabotages() []Sabotage {
 				}()
 			}),
 		},
+		countedSession(),
 		{
 			Name: "renewed-for-a-while", Breaks: "S3",
 			Doc: "Renewal stops after some time although the link works. (etcd's simple auth tokens live for 300 s: #17623, #12385.)",

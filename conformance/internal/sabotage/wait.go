@@ -270,5 +270,6 @@ func waitSabotages() []Sabotage {
 			Doc:   "A watch that the link was silent for hears nothing any more. (A half-open connection.)",
 			Apply: deafAfter(func(c *conn) <-chan struct{} { return c.silences.next() }),
 		},
+		countedWait(),
 	}...)
 }

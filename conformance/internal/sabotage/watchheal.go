@@ -77,6 +77,7 @@ func watchHealSabotages() []Sabotage {
 			Doc:   "A connection that is reset ends the watch, and whoever observes has to begin anew. (etcd's Observe closes its channel.)",
 			Apply: eachLoop(endOnReset),
 		},
+		countedWatch(),
 		{
 			Name: "watch-deaf-after-a-reset", Breaks: "V3",
 			Doc:   "A watch whose connection was reset is not set again.",
