@@ -28,6 +28,7 @@ func leftoverRules() []Rule {
 				leavesCount("keys", func(r Residue) int { return r.Keys }),
 				{Name: "keys after a Create in doubt", Needs: NeedLink | NeedHold | NeedResidue, Check: leavesNoKeyInDoubt},
 				{Name: "connections after calls without an answer", Needs: NeedLink | NeedResidue, Check: leavesNoConnUnanswered},
+				{Name: "connections after calls that were refused", Needs: NeedExpire | NeedResidue, Check: leavesNoConnRefused},
 				leavesCount("sessions", func(r Residue) int { return r.Sessions }),
 				leavesCount("watches", func(r Residue) int { return r.Watches }),
 				leavesCount("connections", func(r Residue) int { return r.Conns }),

@@ -41,6 +41,21 @@ func leavesNoConnUnanswered(t *Trial) {
 	})
 }
 
+// leavesNoConnRefused makes calls that the store refuses: on sessions that it has ended, before
+// the driver can know. A refusal is an answer, and another way out of a call.
+func leavesNoConnRefused(t *Trial) {
+	t.leavesNoMore("connections", func(r Residue) int { return r.Conns }, func() {
+		c := t.Open()
+		for i := range 4 {
+			s := t.SessionOn(c)
+			t.expire(s)
+			_, _ = s.Create(t.ctx, dir, strconv.Itoa(i), nil) // C7
+			_ = s.Close(t.ctx)                                // S5
+		}
+		t.closeConn(c)
+	})
+}
+
 // losesWithoutGoroutines has the store end sessions on a connection that stays.
 func losesWithoutGoroutines(t *Trial) {
 	const sessions = 30

@@ -246,6 +246,22 @@ func doubtSabotages() []Sabotage {
 			},
 		},
 		{
+			Name: "connection-of-a-refused-call", Breaks: "N1",
+			Doc: "The connection of a Create that the store has refused is not used again, and never closed.",
+			Apply: func(h conformance.Harness) conformance.Harness {
+				dial := h.Open
+				return onSession(h, func(s *session) {
+					s.create = func(ctx context.Context, dir, id string, data []byte) (driver.Node, error) {
+						n, err := s.Session.Create(ctx, dir, id, data)
+						if errors.Is(err, driver.ErrSessionLost) {
+							leaveConn(s.conn, dial)
+						}
+						return n, err
+					}
+				})
+			},
+		},
+		{
 			Name: "goroutine-of-a-lost-session", Breaks: "N1",
 			Doc: "A goroutine of each session that was lost stays until the connection is closed.",
 			Apply: eachConn(func(c *conn) {
