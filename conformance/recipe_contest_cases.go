@@ -143,8 +143,9 @@ func (cs contests) wrapRule(id string) Rule {
 // residueRule is about what is left when the clients are closed.
 func (cs contests) residueRule(id string) Rule {
 	return Rule{
-		ID:    id,
-		Text:  "After its clients are closed nothing is left in the store or the process.",
-		Cases: cs.cases("after much ado", NeedResidue, contestResidue),
+		ID:   id,
+		Text: "After its clients are closed nothing is left in the store or the process.",
+		Cases: append(cs.cases("after much ado", NeedResidue, contestResidue),
+			cs.cases("what calls leave with their ctx", 0, contestLeavesNothingWithCtx)...),
 	}
 }

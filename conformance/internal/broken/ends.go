@@ -62,6 +62,16 @@ func endMistakes() []mistake {
 				return h
 			}),
 		},
+		{
+			name: "ctx-left", breaks: promise{mutex: "M22", rwlock: "R23", semaphore: "P25", election: "K22"},
+			doc: "Each acquire derives a context from its ctx, and never cancels it. (A program's ctx keeps it until the program ends.)",
+			spoil: acquiring(func(_ *coord.Client, _ string, acquire acquire) acquire {
+				return func(ctx context.Context) (subject.Hold, error) {
+					context.AfterFunc(ctx, func() {})
+					return acquire(ctx)
+				}
+			}),
+		},
 	}
 }
 
