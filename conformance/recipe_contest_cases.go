@@ -30,6 +30,7 @@ func (cs contests) losingReplies() []Case {
 		cs.cases("a reply lost and then the store", 0, contestLostReplyAndStore),
 		cs.cases("given up while the request is held", NeedLink, contestLateRequest),
 		cs.cases("given up, and back at once", NeedLink, contestBackAtOnce),
+		cs.cases("given up, and clearing up is refused", 0, contestClearsUpLater),
 		cs.acquiresAtEveryStep("a request lost", 0, whenRequestLost),
 		cs.acquiresAtEveryStep("a reply lost", 0, whenReplyLost),
 		cs.acquiresAtEveryStep("refused", 0, whenRefused),

@@ -139,6 +139,28 @@ func contestBackAtOnce(d duel) {
 	}
 }
 
+// contestClearsUpLater has the store refuse for a while to delete the entry of a waiter that has
+// given up. Even a permission may come back.
+func contestClearsUpLater(d duel) {
+	c, allow, tried := d.refusing(func(c *request) bool { return c.op == "Delete" || c.op == "Abandon" })
+	held := d.take(d.one(d.Client()))
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	waiter := d.join(ctx, "the waiter that gives up", d.other(c), 2)
+	cancel()
+	d.fails(waiter, context.Canceled)
+	d.Eventually(d.patience(), func() error {
+		if n := tried(); n < 2 {
+			return fmt.Errorf("the store has refused %d times to delete the entry of a waiter that has given up, and its client does not try again", n)
+		}
+		return nil
+	})
+	allow()
+	d.entries(1)
+	d.release(held)
+	d.empty()
+}
+
 func contestForeign(d duel) {
 	d.plant(d.dir())
 	h, err := d.one(d.Client()).Try(d.ctx)

@@ -90,6 +90,19 @@ func troubleMistakes() []mistake {
 			},
 		},
 		{
+			name: "refused-stays-in-line", breaks: lostRepliesPromise,
+			doc: "What the store refuses to delete is not deleted later.",
+			spoil: acquiring(func(c *coord.Client, _ string, acquire acquire) acquire {
+				return func(ctx context.Context) (subject.Hold, error) {
+					h, err := acquire(ctx)
+					if errors.Is(err, context.Canceled) && deniesDeletions(context.WithoutCancel(ctx), c) {
+						go func() { _, _ = acquire(context.WithoutCancel(ctx)) }() // until the client is closed
+					}
+					return h, err
+				}
+			}),
+		},
+		{
 			name: "refused-tries-on", breaks: lostRepliesPromise,
 			doc: "Who is refused by the store says so, and tries again behind its caller's back.",
 			spoil: acquiring(func(_ *coord.Client, _ string, acquire acquire) acquire {
@@ -204,6 +217,12 @@ func acquiring(spoil func(c *coord.Client, name string, acquire acquire) acquire
 		w.Acquire = spoil(c, name, w.Acquire)
 		return w
 	}
+}
+
+// deniesDeletions reports whether the store refuses to delete what is not there.
+func deniesDeletions(ctx context.Context, c *coord.Client) bool {
+	s, err := c.Session(ctx)
+	return err == nil && errors.Is(s.Driver().Delete(ctx, driver.Node{Dir: "nothing", Key: "nothing", Token: 1}), driver.ErrDenied)
 }
 
 // abandonsAll gives up what a client has in the lines of a name, as soon as the store
