@@ -70,9 +70,9 @@ func electionStandRules(open electionOf) []Rule {
 		{
 			ID:   "K2",
 			Text: "TryCampaign does not wait, and leaves no candidate when it fails.",
-			Cases: []Case{
-				{Name: "led by another", Check: open.check(tryCampaignLeavesNothing)},
-			},
+			Cases: append(open.contests().trying(),
+				Case{Name: "led by another", Check: open.check(tryCampaignLeavesNothing)},
+			),
 		},
 		{
 			ID:   "K3",

@@ -40,10 +40,10 @@ func mutexRules() []Rule {
 		{
 			ID:   "M4",
 			Text: "TryLock does not wait, and leaves no entry when it fails.",
-			Cases: []Case{
-				{Name: "held", Check: tryLockLeavesNothing},
-				{Name: "a storm", Check: tryLockStorm},
-			},
+			Cases: append(contests{{kind: "mutex", first: subject.Mutex, second: subject.Mutex}}.trying(),
+				Case{Name: "held", Check: tryLockLeavesNothing},
+				Case{Name: "a storm", Check: tryLockStorm},
+			),
 		},
 		{
 			ID:    "M5",

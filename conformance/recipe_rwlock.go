@@ -73,11 +73,11 @@ func rwlockOrderRules(open rwlockOf) []Rule {
 		{
 			ID:   "R4",
 			Text: "TryRLock and TryLock do not wait, are not in before those who wait, and leave no entry when they fail.",
-			Cases: []Case{
-				{Name: "a writer holds", Check: open.check(rwTryUnderWriter)},
-				{Name: "a reader holds", Check: open.check(rwTryUnderReader)},
-				{Name: "a storm", Check: open.check(rwTryStorm)},
-			},
+			Cases: append(open.contests().trying(),
+				Case{Name: "a writer holds", Check: open.check(rwTryUnderWriter)},
+				Case{Name: "a reader holds", Check: open.check(rwTryUnderReader)},
+				Case{Name: "a storm", Check: open.check(rwTryStorm)},
+			),
 		},
 		{
 			ID:   "R5",

@@ -81,10 +81,10 @@ func semaphoreOrderRules(open semaphoreOf) []Rule {
 		{
 			ID:   "P4",
 			Text: "TryAcquire does not wait, is not in before those who wait, and leaves no entry when it fails.",
-			Cases: []Case{
-				{Name: "too few are free", Check: open.check(semTry)},
-				{Name: "somebody waits", Check: open.check(semTryBehindWaiter)},
-			},
+			Cases: append(open.contests().trying(),
+				Case{Name: "too few are free", Check: open.check(semTry)},
+				Case{Name: "somebody waits", Check: open.check(semTryBehindWaiter)},
+			),
 		},
 		{
 			ID:   "P5",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -112,6 +113,29 @@ func commonMistakes() []mistake {
 						})
 					}
 					return h, err
+				}
+				return w
+			},
+		},
+		{
+			name: "try-does-not-wait-for-the-store", breaks: promise{rwlock: "R4", semaphore: "P4", election: "K2"},
+			doc: "A try that takes its time says that it is busy, and takes its entry back in the background.",
+			spoil: func(_ *coord.Client, _ string, w subject.Want) subject.Want {
+				try := w.Try
+				w.Try = func(ctx context.Context) (subject.Hold, error) {
+					got := make(chan result, 1)
+					go func() { // ends with the try
+						h, err := try(ctx)
+						got <- result{h, err}
+					}()
+					late := time.NewTimer(50 * time.Millisecond)
+					defer late.Stop()
+					select { // whichever comes first
+					case r := <-got:
+						return r.hold, r.err
+					case <-late.C:
+						return nil, coord.ErrBusy
+					}
 				}
 				return w
 			},
