@@ -184,6 +184,11 @@ func leaderCtx(t poll, fault func(Link)) {
 	t.endWithCtx([]method{
 		{"Leader", func(ctx context.Context) error { _, err := e.Leader(ctx); return err }},
 		{"Proclaim", func(ctx context.Context) error { return l.Proclaim(ctx, nil) }},
+	})
+	t.Go(func() { _ = l.Proclaim(t.ctx, nil) }) // until the store answers, or the session ends
+	t.pause()
+	t.endWithCtx([]method{
+		{"Proclaim, while another one is under way,", func(ctx context.Context) error { return l.Proclaim(ctx, nil) }},
 		{"Resign", l.Release},
 	})
 }

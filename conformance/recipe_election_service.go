@@ -230,6 +230,27 @@ func runStops(t poll) {
 	one.returns <- errOops
 	r.ends("a Run whose deadline has passed", context.DeadlineExceeded, errOops)
 	t.empty()
+	runStopsPausing(t)
+}
+
+// runStopsPausing ends Run's ctx in a pause between two campaigns, which is a long one.
+func runStopsPausing(t poll) {
+	ctx, stop := context.WithCancel(t.ctx)
+	defer stop()
+	r := t.runsWith(ctx, t.Client(), []byte("v"), time.Hour, time.Hour)
+	r.begins("a Run where nobody leads").returns <- election.ErrStepDown
+	t.empty()
+	t.Eventually(t.patience(), func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if n := len(r.told); n < 4 {
+			return fmt.Errorf("Run has called %v, and not Defeated", r.told)
+		}
+		return nil
+	})
+	stop()
+	r.ends("a Run that pauses, whose ctx has ended", context.Canceled)
+	r.toldOf("elected", "begun", "ended", "defeated")
 }
 
 // runEndsForGood meets what another campaign does not mend.

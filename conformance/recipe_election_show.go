@@ -34,6 +34,9 @@ func candidatesShow(t poll) {
 	if err := t.leads(third, "c")(); err != nil {
 		t.Fatalf("after Proclaim: %v", err)
 	}
+	if now, err := t.open(third, name).Leader(t.ctx); err != nil || h.Since.IsZero() || !now.Since.Equal(h.Since) {
+		t.Fatalf("the leader was shown as one that stood since %v, and after Proclaim, since %v, %s", h.Since, now.Since, errorOf(err))
+	}
 	t.resign(l)
 	t.resign(t.elected(s, "the candidate"))
 	t.longValues(a, third)

@@ -116,7 +116,12 @@ func revokesHolder(d duel) {
 	}
 	a := d.ask(d.ctx, operator, held.Token(), reason)
 	d.hears(l, "operator", reason)
-	d.hears(d.listen(d.ctx, held), "operator", reason) // who listens late hears it too
+	d.pause()
+	late := d.listen(d.ctx, held) // who listens late hears it too
+	d.hears(late, "operator", reason)
+	if !late.got.Since.Equal(l.got.Since) {
+		d.Fatalf("a request that was heard twice is said to have been made at %v, and at %v", l.got.Since, late.got.Since)
+	}
 	d.stay([]subject.Hold{held}, next)
 	if ended(a.over) {
 		d.Fatalf("Revoke returned %s while it is still held", errorOf(a.err))

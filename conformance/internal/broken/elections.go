@@ -230,6 +230,10 @@ func brokenElections() []Recipe[Election] {
 					}
 				}
 			}),
+		elected("proclaims-in-turn", "K16", "Proclaim waits for another one that is under way, whatever its ctx says.",
+			func(e *subject.Electing) {
+				leading(e, func(l subject.Leadership) subject.Leadership { return inTurn{l, make(chan struct{}, 1)} })
+			}),
 		elected("leader-late", "K16", "Leader and Proclaim take their time.",
 			func(e *subject.Electing) {
 				leader := e.Leader
@@ -293,5 +297,17 @@ func (l forNobody) Proclaim(ctx context.Context, value []byte) error {
 	if ctx.Err() != nil {
 		return nil
 	}
+	return l.Leadership.Proclaim(ctx, value)
+}
+
+// inTurn proclaims one value at a time.
+type inTurn struct {
+	subject.Leadership
+	turn chan struct{} // has room for one
+}
+
+func (l inTurn) Proclaim(ctx context.Context, value []byte) error {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
 	return l.Leadership.Proclaim(ctx, value)
 }

@@ -24,6 +24,11 @@ func revoking(spoil func(c *coord.Client, w subject.Want, revoke revoke) revoke)
 func revocationMistakes() []mistake {
 	return []mistake{
 		{
+			name: "asked-when-it-was-heard", breaks: revocationPromise,
+			doc:   "A request to let go is said to have been made when it was heard.",
+			spoil: holding(func(h subject.Hold) subject.Hold { return undated{h} }),
+		},
+		{
 			name: "deaf", breaks: revocationPromise,
 			doc:   "Who is asked to let go does not hear of it.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return deaf{h} }),
@@ -177,3 +182,12 @@ func (h obedient) Revoked(ctx context.Context) (coord.Revocation, error) {
 
 // askTurnKey finds a client's turn to ask.
 type askTurnKey struct{}
+
+// undated is a hold that does not know when it was asked.
+type undated struct{ subject.Hold }
+
+func (h undated) Revoked(ctx context.Context) (coord.Revocation, error) {
+	r, err := h.Hold.Revoked(ctx)
+	r.Since = time.Now()
+	return r, err
+}

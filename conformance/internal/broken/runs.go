@@ -121,6 +121,21 @@ func brokenRuns() []Recipe[Election] {
 				err = within(ctx, l, fn)
 				return goesOn(ctx, l, err), err
 			}),
+		elected("run-pauses-on", "K18", "Run whose ctx ends while it pauses returns when the pause is over.",
+			func(e *subject.Electing) {
+				run := e.Run
+				e.Run = func(ctx context.Context, value []byte, fn subject.Term, opts *election.RunOptions) error {
+					var last error
+					err := run(ctx, value, func(ctx context.Context, l subject.Leadership) error {
+						last = fn(ctx, l)
+						return last
+					}, opts)
+					if errors.Is(last, election.ErrStepDown) {
+						time.Sleep(time.Minute)
+					}
+					return err
+				}
+			}),
 		running("run-once", "K18", "A loss ends Run.",
 			func(ctx context.Context, l subject.Elected, fn subject.Term) (bool, error) {
 				defer resign(ctx, l)

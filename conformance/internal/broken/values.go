@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/coordkit/coordkit/conformance/internal/subject"
 	"github.com/coordkit/coordkit/coord"
@@ -77,6 +78,15 @@ func brokenValues() []Recipe[Election] {
 							opts.Defeated(last.(subject.Elected).Leadership, why)
 						}
 					}
+				}
+			}),
+		elected("since-it-was-looked-at", "K3", "The leader shows as one that has just come.",
+			func(e *subject.Electing) {
+				leader := e.Leader
+				e.Leader = func(ctx context.Context) (coord.Contender, error) {
+					l, err := leader(ctx)
+					l.Since = time.Now()
+					return l, err
 				}
 			}),
 		{"leaders-by-key", "K7", "Observers tell leaders apart by the key of the node, which a later one may have again.",
