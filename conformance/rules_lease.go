@@ -12,9 +12,9 @@ import (
 // fraction is the name of the cases with a TTL that is no whole number of seconds.
 const fraction = "TTL with a fraction of a second"
 
-// fractionalTTL is such a TTL.
+// fractionalTTL is such a TTL, and no whole number of tenths or hundredths of a second either.
 func (t *Trial) fractionalTTL() time.Duration {
-	ttl := t.h.TTL.Truncate(time.Second) + 900*time.Millisecond
+	ttl := t.h.TTL.Truncate(time.Second) + 987*time.Millisecond
 	if ttl <= t.h.TTL {
 		ttl += time.Second
 	}
