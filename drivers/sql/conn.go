@@ -177,20 +177,25 @@ type runner interface {
 // pool executes scripts on the connections of a database.
 type pool struct {
 	dialect Dialect
-	calls   *sql.DB
-	kept    *sql.DB // for what keeps sessions alive, which waits for no call
+	db      *sql.DB
 	listen  *sql.DB // for notifications; nil: none
 	own     bool    // the handles are closed with it
-	library attempt.Library
 
-	// Of a library one writes at a time: others would only find the file locked. Calls queue,
-	// so that what keeps sessions alive is behind one of them at most.
+	// Calls queue for the places that they have, so that there is room for what keeps sessions
+	// alive. Of a library only one writes at a time: others would find the file locked.
 	queue, writing chan struct{}
+	library        attempt.Library
 }
 
-func newPool(d Dialect, calls, kept, listen *sql.DB, own bool) *pool {
-	return &pool{dialect: d, calls: calls, kept: kept, listen: listen, own: own, queue: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
+func newPool(d Dialect, db, listen *sql.DB, own bool) *pool {
+	places := connections - 4
+	if d.local {
+		places = 1
+	}
+	return &pool{dialect: d, db: db, listen: listen, own: own, queue: make(chan struct{}, places), writing: make(chan struct{}, 1)}
 }
+
+const connections = 20 // the most of a client
 
 // keeping marks the ctx of a request that keeps sessions alive, or looks.
 type keeping struct{}
@@ -200,14 +205,14 @@ func keep(request func(context.Context) error) func(context.Context) error {
 }
 
 func (p *pool) run(ctx context.Context, o attempt.Op, s script) (answer, error) {
-	if !p.dialect.local {
-		return p.execute(ctx, o, s)
-	}
-	if s.write && ctx.Value(keeping{}) == nil {
+	if (s.write || !p.dialect.local) && ctx.Value(keeping{}) == nil {
 		if !enter(ctx, p.queue) {
 			return nil, attempt.NotSent(ctx.Err())
 		}
 		defer func() { <-p.queue }()
+	}
+	if !p.dialect.local {
+		return p.execute(ctx, o, s)
 	}
 	if s.write && !enter(ctx, p.writing) {
 		return nil, attempt.NotSent(ctx.Err())
@@ -226,7 +231,7 @@ func (p *pool) run(ctx context.Context, o attempt.Op, s script) (answer, error) 
 	return *found, nil
 }
 
-// enter takes the one place there is, and reports whether it did before the end of ctx.
+// enter takes a place, and reports whether it did before the end of ctx.
 func enter(ctx context.Context, place chan struct{}) bool {
 	select {
 	case place <- struct{}{}:
@@ -237,11 +242,7 @@ func enter(ctx context.Context, place chan struct{}) bool {
 }
 
 func (p *pool) execute(ctx context.Context, o attempt.Op, s script) (a answer, err error) {
-	db := p.calls
-	if ctx.Value(keeping{}) != nil {
-		db = p.kept
-	}
-	c, err := db.Conn(ctx)
+	c, err := p.db.Conn(ctx)
 	connected := err == nil
 	if connected {
 		defer c.Close() // gives it back
@@ -271,7 +272,7 @@ func (p *pool) execute(ctx context.Context, o attempt.Op, s script) (a answer, e
 
 func (p *pool) close() {
 	p.library.Wait()
-	for _, db := range []*sql.DB{p.calls, p.kept, p.listen} {
+	for _, db := range []*sql.DB{p.db, p.listen} {
 		if p.own && db != nil {
 			_ = db.Close()
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 	err = c.sessions.Open(&s.Session, sessions.Config{
 		Lease: lease.Config{Session: id, TTL: ttl, Sent: sent, Renew: c.renew(id)},
 		Revoke: keep(c.request(o, script{
-			write: true, do: []string{c.sql("DELETE FROM {p}session WHERE id = ?", id)}, after: c.tell(id),
+			write: true, do: []string{c.sql("DELETE FROM {p}session WHERE id = ?", id)}, after: c.tell("s"+id, "TRUE"),
 		}, func(answer) error {
 			c.polls.Gone(func(n driver.Node) bool { return n.Session == id })
 			return nil
@@ -175,7 +176,7 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 	_, err := s.fenced(ctx, o, true, nil, func(number uint64) script {
 		return script{do: []string{
 			c.sql("DELETE FROM {p}node WHERE session = ? AND dir = ? AND id = ? AND "+admitted, s.ID(), full, id, s.ID(), number),
-		}, after: c.tell(s.ID())}
+		}, after: c.tell("s"+s.ID(), "TRUE")}
 	})
 	if err == nil {
 		c.polls.Soon()
@@ -226,13 +227,13 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 	return n, nil
 }
 
-// Delete implements driver.Session.
+// Delete implements driver.Session. It tells those who listen if another node stands behind.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	o, c := s.Write("delete", n.Key), s.conn
 	err := s.Do(ctx, o, c.request(o, script{
 		write: true,
 		do:    []string{c.sql("DELETE FROM {p}node WHERE token = ? AND session = ?", n.Token, s.ID())},
-		after: c.tellOf(n),
+		after: c.tell(strconv.FormatUint(n.Token, 10), "EXISTS (SELECT 1 FROM {p}node WHERE dir = ? AND token > ?)", c.dir(n.Dir), n.Token),
 	}, nil))
 	if err == nil {
 		c.polls.Gone(n.Same)
