@@ -255,6 +255,40 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
+// The connection ends in the middle of a transaction that waits for a lock: what came of it is
+// not known. In the end there is one node.
+func TestServerEndsAConnection(t *testing.T) {
+	waiting := map[string]string{
+		Postgres.scheme: "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INTO {p}node%'",
+		MySQL.scheme:    "SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT slot FROM {p}lock%' AND id <> CONNECTION_ID()",
+	}
+	end := map[string]string{Postgres.scheme: "SELECT pg_terminate_backend(?)", MySQL.scheme: "KILL ?"}
+	for name, start := range map[string]func(testing.TB) *database{"postgres": startPostgres, "mariadb": startMariaDB} {
+		t.Run(name, func(t *testing.T) {
+			d := start(t)
+			s := d.session(t)
+			tx := d.begin(t)
+			_, err := tx.ExecContext(t.Context(), d.dialect.sql("UPDATE {p}lock SET slot = slot"))
+			must(t, err)
+			done := make(chan error, 1)
+			go func() {
+				_, err := s.Create(within(t), "d", "0", nil)
+				done <- err
+			}()
+			eventually(t, "the creation waits, and is ended", func() bool {
+				id, err := d.count(t.Context(), waiting[d.dialect.scheme])
+				return err == nil && d.exec(t.Context(), end[d.dialect.scheme], id) == nil
+			})
+			wantIs(t, receive(t, "the creation", done), driver.ErrUncertain)
+			must(t, tx.Rollback())
+			n := create(t, s, "d", "0")
+			if nodes := listed(t, s.conn); len(nodes) != 1 || !nodes[0].Same(n) {
+				t.Errorf("there are %+v; want %+v", nodes, n)
+			}
+		})
+	}
+}
+
 func TestServerRefuses(t *testing.T) {
 	onEach(t, func(t *testing.T, d *database) {
 		if d.dialect.local {
