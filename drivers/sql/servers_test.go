@@ -123,12 +123,15 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
+// serverTTL is longer than suiteTTL: after a reset each connection costs a server a process.
+const serverTTL = 6 * time.Second
+
 // conforms runs the suite on a server. change may change the targets of connections.
 func conforms(t *testing.T, name string, d Dialect, endpoint string, change func(*driver.Target)) {
 	t.Helper()
 	o := newServerOperator(t, d, endpoint)
 	conns := &dialed{open: make(map[string][]*int)}
-	h := operators(func(string) *operator { return o }).harness(name, suiteTTL, conns.count)
+	h := operators(func(string) *operator { return o }).harness(name, serverTTL, conns.count)
 	connect := func(ctx context.Context, namespace, endpoint string, dialTo netfault.DialFunc) (driver.Conn, error) {
 		target := serverTarget(d, endpoint, namespace, testserver.Limited)
 		if change != nil {
