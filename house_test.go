@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"recipes":                      {"coord/queue", "coord", "coord/driver"},
 	"drivers":                      {"coord/driver", "coord/driver/attempt", "coord/driver/fence", "coord/driver/lease", "coord/driver/poll", "coord/driver/sessions", "coord/driver/watch", "drivers/internal/dial", "drivers/internal/secure"},
 	"drivers/sql/schema":           {"drivers/sql"},
-	"drivers/internal/dial":        {"coord/driver/attempt"},
+	"drivers/internal/dial":        {},
 	"drivers/internal/secure":      {},
 	"conformance":                  {"conformance", "recipes", "coord", "coord/driver", "internal/lasting"},
 	"conformance/harness":          {"conformance/netfault", "coord/driver"},

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -18,8 +19,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
-// limit bounds an attempt of a call that belongs to no session.
-const limit = 5 * time.Second
+const limit = 5 * time.Second // of an attempt of a call that belongs to no session
 
 // conn implements driver.Conn and driver.Watcher.
 type conn struct {
@@ -122,8 +122,8 @@ func (c *conn) listStamped(ctx context.Context, dir string) (nodes []driver.Node
 	return l.nodes, l.stamp, err
 }
 
-// list lists a directory, as the request of an attempt. Sessions that are due are deleted
-// first. If that fails, as it does while others have them locked, they are not over.
+// list lists a directory, as the request of an attempt. Sessions that are due are deleted first.
+// If that fails, as it does while others have them locked, they are not over.
 func (c *conn) list(ctx context.Context, o attempt.Op, dir, data, condition string) (list, error) {
 	for again := false; ; again = true {
 		a, err := c.db.run(ctx, o, script{list: c.listing(dir, data, condition)})
@@ -168,7 +168,7 @@ func (c *conn) reapAll(ctx context.Context) error {
 	return o.Do(ctx, c.sessions.Life(), func(ctx context.Context) error { return c.reap(ctx, o) })
 }
 
-// runner executes scripts. It classifies its errors as the request of attempt.Op.Do does.
+// runner executes scripts. Its errors are those of the request of attempt.Op.Do.
 type runner interface {
 	run(ctx context.Context, o attempt.Op, s script) (answer, error)
 	close()
@@ -181,21 +181,20 @@ type pool struct {
 	listen  *sql.DB // for notifications; nil: none
 	own     bool    // the handles are closed with it
 
-	// Calls queue for the places that they have, so that there is room for what keeps sessions
-	// alive. Of a library only one writes at a time: others would find the file locked.
+	// Calls queue for their places, so that there is room for what keeps sessions alive. Of a
+	// library only one writes at a time: others would find the file locked.
 	queue, writing chan struct{}
 	library        attempt.Library
+	broke          atomic.Int64 // when connections did last, in milliseconds
 }
 
 func newPool(d Dialect, db, listen *sql.DB, own bool) *pool {
-	places := connections - 4
+	places := connections - 2
 	if d.local {
 		places = 1
 	}
 	return &pool{dialect: d, db: db, listen: listen, own: own, queue: make(chan struct{}, places), writing: make(chan struct{}, 1)}
 }
-
-const connections = 20 // the most of a client
 
 // keeping marks the ctx of a request that keeps sessions alive, or looks.
 type keeping struct{}
@@ -255,6 +254,11 @@ func (p *pool) execute(ctx context.Context, o attempt.Op, s script) (a answer, e
 	err = errors.New(err.Error()) // a library's own time-out must not pass for the end of the caller's ctx
 	if connected && r.leave {
 		_ = c.Raw(func(any) error { return dbdriver.ErrBadConn }) // closes it
+	}
+	if last, now := p.broke.Load(), time.Now().UnixMilli(); connected && p.own && !p.dialect.local && !r.answered && !r.conflict &&
+		ctx.Err() == nil && now > last+1000 && p.broke.CompareAndSwap(last, now) { // the idle ones broke with it
+		p.db.SetMaxIdleConns(0)
+		p.db.SetMaxIdleConns(idle)
 	}
 	if r.hint != "" {
 		err = fmt.Errorf("%w; %s", err, r.hint)

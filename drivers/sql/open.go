@@ -127,7 +127,7 @@ func open(ctx context.Context, d Dialect, t driver.Target, network dial.Network)
 	return c, nil
 }
 
-// newHandles returns the handles of a target. They do not connect.
+// newHandles returns the handles of a target, which do not connect.
 func newHandles(d Dialect, t driver.Target, network dial.Network) (*pool, error) {
 	switch d.scheme {
 	case SQLite.scheme:
@@ -141,27 +141,25 @@ func newHandles(d Dialect, t driver.Target, network dial.Network) (*pool, error)
 		if err != nil {
 			return nil, err
 		}
-		return newPool(d, handle(connector, connections, 4), nil, true), nil
+		return newPool(d, handle(connector, connections, idle), nil, true), nil
 	}
 	connector, err := connectPostgres(t, t.Hosts, network)
 	if err != nil {
 		return nil, err
 	}
-	p := newPool(d, handle(connector, connections, 4), nil, true)
-	if at := t.Params[paramListen]; at != "off" {
-		if at != "" {
-			if connector, err = connectPostgres(t, []string{at}, network); err != nil {
-				return nil, err
-			}
-		}
-		p.listen = handle(connector, 1, 0)
+	db, at := handle(connector, connections, idle), t.Params[paramListen]
+	switch {
+	case at == "off":
+		return newPool(d, db, nil, true), nil
+	case at != "":
+		connector, err = connectPostgres(t, []string{at}, network)
 	}
-	return p, nil
+	return newPool(d, db, handle(connector, 1, 0), true), err
 }
 
 // handle returns a handle with so many connections, open and idle.
 func handle(c dbdriver.Connector, open, idle int) *sql.DB {
-	db := sql.OpenDB(maker{c, dial.NewSpare(connectTimeout, func(ctx context.Context) (dbdriver.Conn, error) {
+	db := sql.OpenDB(maker{c, attempt.NewSpare(open, connectTimeout, func(ctx context.Context) (dbdriver.Conn, error) {
 		return c.Connect(context.WithValue(ctx, making{}, true))
 	})})
 	db.SetMaxOpenConns(open)
@@ -176,7 +174,7 @@ type making struct{}
 
 type maker struct {
 	dbdriver.Connector
-	spare *dial.Spare[dbdriver.Conn]
+	spare *attempt.Spare[dbdriver.Conn]
 }
 
 func (m maker) Connect(ctx context.Context) (dbdriver.Conn, error) { return m.spare.Get(ctx) }

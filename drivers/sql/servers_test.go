@@ -124,7 +124,7 @@ func (c *counted) Close() error {
 }
 
 // serverTTL is longer than suiteTTL: after a reset each connection costs a server a process.
-const serverTTL = 6 * time.Second
+const serverTTL = 10 * time.Second
 
 // conforms runs the suite on a server. change may change the targets of connections.
 func conforms(t *testing.T, name string, d Dialect, endpoint string, change func(*driver.Target)) {
@@ -159,7 +159,7 @@ func conforms(t *testing.T, name string, d Dialect, endpoint string, change func
 		return c, l, err
 	}
 	h.Hold = hold
-	drivertest.Conforms(t, h, conformance.Options{Parallel: parallel})
+	drivertest.Conforms(t, h, conformance.Options{Parallel: parallel / 2})
 }
 
 func TestConformancePostgres(t *testing.T) {

@@ -66,9 +66,8 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 
 var errNoSession = errors.New("the database has no such session")
 
-// renew returns the request that renews a session. One that is due is not renewed, also if
-// nobody has deleted it yet. The answer tells whether others are due: a session that nobody
-// waits for is deleted by those that are renewed.
+// renew returns the request that renews a session. One that is due is not renewed, also if it
+// is there still. Others that are due are deleted then, as nobody may wait for them.
 func (c *conn) renew(id string) func(context.Context) error {
 	o := attempt.Op{Store: c.dialect.scheme, Name: "renew", Key: id, Write: true}
 	return keep(c.request(o, script{write: true, do: []string{
@@ -86,9 +85,8 @@ func (c *conn) renew(id string) func(context.Context) error {
 }
 
 // fenced executes a script that does nothing if it arrives after a later one was answered.
-// build makes it from the number of the request: its statements have the condition
-// admitted. In the answer the rows of the queries of before come first, then that of the
-// session.
+// build makes it from the number of the request, with the condition admitted. The answer
+// begins with the rows of the queries of before, then that of the session.
 func (s *session) fenced(ctx context.Context, o attempt.Op, raise bool, before []string, build func(number uint64) script) (a answer, err error) {
 	err = s.fence.Do(raise, func(r fence.Request) (floor uint64, err error) {
 		built, lock := build(r.Number), "{share}"

@@ -105,9 +105,8 @@ func (c *conn) listen() {
 	})
 }
 
-// hear listens on a connection for as long as it lasts. The polling becomes slower when the
-// first message has come. The client sends it itself, by another connection: a pooler may
-// take the request to listen and pass nothing on.
+// hear listens on a connection for as long as it lasts. The polling becomes slower when a first
+// message has come, of the client itself: a pooler may take a LISTEN and pass nothing on.
 func (c *conn) hear(ctx context.Context) error {
 	own, err := c.news.Conn(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-package dial_test
+package attempt_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/coordkit/coordkit/drivers/internal/dial"
+	"github.com/coordkit/coordkit/coord/driver/attempt"
 )
 
 // made is a connection that knows whether it is closed.
@@ -23,7 +23,7 @@ func (m *made) Close() error {
 func TestSpareOverASlowLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var begun atomic.Int64
-		s := dial.NewSpare(time.Minute, func(context.Context) (*made, error) {
+		s := attempt.NewSpare(4, time.Minute, func(context.Context) (*made, error) {
 			begun.Add(1)
 			time.Sleep(3 * time.Second)
 			return new(made), nil
@@ -56,7 +56,7 @@ func TestSpareOverASlowLink(t *testing.T) {
 func TestSpareIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var begun atomic.Int64
-		s := dial.NewSpare(time.Minute, func(ctx context.Context) (*made, error) {
+		s := attempt.NewSpare(4, time.Minute, func(ctx context.Context) (*made, error) {
 			begun.Add(1)
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -77,9 +77,30 @@ func TestSpareIsBounded(t *testing.T) {
 	})
 }
 
+// A connection that nobody has wanted for long may have broken.
+func TestSpareThatIsOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []*made
+		s := attempt.NewSpare(4, time.Minute, func(context.Context) (*made, error) {
+			time.Sleep(2 * time.Second)
+			all = append(all, new(made))
+			return all[len(all)-1], nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _ = s.Get(ctx) // gives up
+		time.Sleep(time.Minute)
+		c, err := s.Get(t.Context())
+		if err != nil || len(all) != 2 || c != all[1] || !all[0].closed || all[1].closed {
+			t.Errorf("got %v, %v of %+v; want a new one, and the old one closed", c, err, all)
+		}
+		_ = s.Close()
+	})
+}
+
 func TestSpareFails(t *testing.T) {
 	refused := errors.New("refused")
-	s := dial.NewSpare(time.Minute, func(context.Context) (*made, error) { return nil, refused })
+	s := attempt.NewSpare(4, time.Minute, func(context.Context) (*made, error) { return nil, refused })
 	if _, err := s.Get(t.Context()); !errors.Is(err, refused) {
 		t.Errorf("got %v; want %v", err, refused)
 	}
