@@ -26,9 +26,9 @@ import (
 // to one file.
 const suiteTTL = 4 * time.Second
 
-// processors is how many cases run at a time where the database is in the processes of the
-// tests, which keep all processors busy: with more some calls would take longer than they may.
-const processors = 12
+// parallel is how many cases run at a time. The databases are on the machine of the tests, and
+// keep its processors busy: with more some calls would take longer than they may.
+const parallel = 12
 
 // link is a proxy before a server, and in the driver's dialer a gate that can hold back a
 // single request.
@@ -48,15 +48,10 @@ func newLink(addr string, match func([]byte) bool) (*link, error) {
 
 func hold(l conformance.Link) func() { return l.(*link).Hold() }
 
-// The driver keeps every rule, and every rule is verified.
+// On SQLite. Connections without faults use a file, and those with a link a server that uses
+// it: see remote_test.go. Cases that write to one file would wait for each other, so they are
+// spread over some.
 func TestConformance(t *testing.T) {
-	conformsSQLite(t)
-}
-
-// Connections without faults use a file, and those with a link a server that uses it: see
-// remote_test.go. Three dozen cases that write to one file would wait for each other, so
-// they are spread over some.
-func conformsSQLite(t *testing.T) {
 	of := spread(t)
 	var files handles
 	var mu sync.Mutex
@@ -92,7 +87,7 @@ func conformsSQLite(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		files.add(namespace, c.db.(*pool).calls)
+		files.add(namespace, c.db.(*pool).db)
 		_, err = c.List(ctx, "warm") // the suite counts connections
 		return c, err
 	}
@@ -108,7 +103,7 @@ func conformsSQLite(t *testing.T) {
 		return newConn(&remote{l.DialContext, l.Addr(), of(namespace).path}, SQLite, namespace), l, nil
 	}
 	h.Hold = hold
-	drivertest.Conforms(t, h, conformance.Options{Parallel: processors})
+	drivertest.Conforms(t, h, conformance.Options{Parallel: parallel})
 }
 
 // spread returns the operators of some files, to which namespaces are given by their first
@@ -144,7 +139,7 @@ func TestConformanceProcesses(t *testing.T) {
 		return newConn(&remote{l.DialContext, l.Addr(), of(namespace).path}, SQLite, namespace), l, nil
 	}
 	h.Hold = hold
-	drivertest.Conforms(t, h, conformance.Options{Parallel: processors, Rules: slices.Concat(uncounted(conformance.RecipeRules()), conformance.RandomRules())})
+	drivertest.Conforms(t, h, conformance.Options{Parallel: parallel, Rules: slices.Concat(uncounted(conformance.RecipeRules()), conformance.RandomRules())})
 }
 
 // uncounted leaves out the rules that want connections to be counted.

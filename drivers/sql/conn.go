@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coordkit/coordkit/coord/driver"
@@ -18,8 +19,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/watch"
 )
 
-// limit bounds an attempt of a call that belongs to no session.
-const limit = 5 * time.Second
+const limit = 5 * time.Second // of an attempt of a call that belongs to no session
 
 // conn implements driver.Conn and driver.Watcher.
 type conn struct {
@@ -122,8 +122,8 @@ func (c *conn) listStamped(ctx context.Context, dir string) (nodes []driver.Node
 	return l.nodes, l.stamp, err
 }
 
-// list lists a directory, as the request of an attempt. Sessions that are due are deleted
-// first. If that fails, as it does while others have them locked, they are not over.
+// list lists a directory, as the request of an attempt. Sessions that are due are deleted first.
+// If that fails, as it does while others have them locked, they are not over.
 func (c *conn) list(ctx context.Context, o attempt.Op, dir, data, condition string) (list, error) {
 	for again := false; ; again = true {
 		a, err := c.db.run(ctx, o, script{list: c.listing(dir, data, condition)})
@@ -168,7 +168,7 @@ func (c *conn) reapAll(ctx context.Context) error {
 	return o.Do(ctx, c.sessions.Life(), func(ctx context.Context) error { return c.reap(ctx, o) })
 }
 
-// runner executes scripts. It classifies its errors as the request of attempt.Op.Do does.
+// runner executes scripts. Its errors are those of the request of attempt.Op.Do.
 type runner interface {
 	run(ctx context.Context, o attempt.Op, s script) (answer, error)
 	close()
@@ -177,19 +177,23 @@ type runner interface {
 // pool executes scripts on the connections of a database.
 type pool struct {
 	dialect Dialect
-	calls   *sql.DB
-	kept    *sql.DB // for what keeps sessions alive, which waits for no call
+	db      *sql.DB
 	listen  *sql.DB // for notifications; nil: none
 	own     bool    // the handles are closed with it
-	library attempt.Library
 
-	// Of a library one writes at a time: others would only find the file locked. Calls queue,
-	// so that what keeps sessions alive is behind one of them at most.
+	// Calls queue for their places, so that there is room for what keeps sessions alive. Of a
+	// library only one writes at a time: others would find the file locked.
 	queue, writing chan struct{}
+	library        attempt.Library
+	broke          atomic.Int64 // when connections did last, in milliseconds
 }
 
-func newPool(d Dialect, calls, kept, listen *sql.DB, own bool) *pool {
-	return &pool{dialect: d, calls: calls, kept: kept, listen: listen, own: own, queue: make(chan struct{}, 1), writing: make(chan struct{}, 1)}
+func newPool(d Dialect, db, listen *sql.DB, own bool) *pool {
+	places := connections - 2
+	if d.local {
+		places = 1
+	}
+	return &pool{dialect: d, db: db, listen: listen, own: own, queue: make(chan struct{}, places), writing: make(chan struct{}, 1)}
 }
 
 // keeping marks the ctx of a request that keeps sessions alive, or looks.
@@ -200,14 +204,14 @@ func keep(request func(context.Context) error) func(context.Context) error {
 }
 
 func (p *pool) run(ctx context.Context, o attempt.Op, s script) (answer, error) {
-	if !p.dialect.local {
-		return p.execute(ctx, o, s)
-	}
-	if s.write && ctx.Value(keeping{}) == nil {
+	if (s.write || !p.dialect.local) && ctx.Value(keeping{}) == nil {
 		if !enter(ctx, p.queue) {
 			return nil, attempt.NotSent(ctx.Err())
 		}
 		defer func() { <-p.queue }()
+	}
+	if !p.dialect.local {
+		return p.execute(ctx, o, s)
 	}
 	if s.write && !enter(ctx, p.writing) {
 		return nil, attempt.NotSent(ctx.Err())
@@ -226,7 +230,7 @@ func (p *pool) run(ctx context.Context, o attempt.Op, s script) (answer, error) 
 	return *found, nil
 }
 
-// enter takes the one place there is, and reports whether it did before the end of ctx.
+// enter takes a place, and reports whether it did before the end of ctx.
 func enter(ctx context.Context, place chan struct{}) bool {
 	select {
 	case place <- struct{}{}:
@@ -237,11 +241,7 @@ func enter(ctx context.Context, place chan struct{}) bool {
 }
 
 func (p *pool) execute(ctx context.Context, o attempt.Op, s script) (a answer, err error) {
-	db := p.calls
-	if ctx.Value(keeping{}) != nil {
-		db = p.kept
-	}
-	c, err := db.Conn(ctx)
+	c, err := p.db.Conn(ctx)
 	connected := err == nil
 	if connected {
 		defer c.Close() // gives it back
@@ -254,6 +254,11 @@ func (p *pool) execute(ctx context.Context, o attempt.Op, s script) (a answer, e
 	err = errors.New(err.Error()) // a library's own time-out must not pass for the end of the caller's ctx
 	if connected && r.leave {
 		_ = c.Raw(func(any) error { return dbdriver.ErrBadConn }) // closes it
+	}
+	if last, now := p.broke.Load(), time.Now().UnixMilli(); connected && p.own && !p.dialect.local && !r.answered && !r.conflict &&
+		ctx.Err() == nil && now > last+1000 && p.broke.CompareAndSwap(last, now) { // the idle ones broke with it
+		p.db.SetMaxIdleConns(0)
+		p.db.SetMaxIdleConns(idle)
 	}
 	if r.hint != "" {
 		err = fmt.Errorf("%w; %s", err, r.hint)
@@ -271,7 +276,7 @@ func (p *pool) execute(ctx context.Context, o attempt.Op, s script) (a answer, e
 
 func (p *pool) close() {
 	p.library.Wait()
-	for _, db := range []*sql.DB{p.calls, p.kept, p.listen} {
+	for _, db := range []*sql.DB{p.db, p.listen} {
 		if p.own && db != nil {
 			_ = db.Close()
 		}

@@ -19,7 +19,7 @@ type database struct {
 
 // onEach runs a test on a database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, d *database)) {
-	for name, start := range map[string]func(testing.TB) *database{"sqlite": startSQLite} {
+	for name, start := range map[string]func(testing.TB) *database{"sqlite": startSQLite, "postgres": startPostgres, "mariadb": startMariaDB} {
 		t.Run(name, func(t *testing.T) { test(t, start(t)) })
 	}
 }

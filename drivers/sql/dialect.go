@@ -43,6 +43,8 @@ func (d Dialect) Schema() string { return d.sql(tables) }
 const (
 	defaultPrefix = "coordkit_"
 	schemaVersion = "1"
+	connections   = 6   // the most of a client, as each costs a server a process
+	idle          = 4   // of them
 	slots         = 256 // of the table of locks; creations in directories that share one come one after the other
 )
 
@@ -73,7 +75,6 @@ CREATE TABLE IF NOT EXISTS {p}node (
 ){engine};
 {last}`
 
-// hole is where something goes in a statement.
 var hole = regexp.MustCompile(`\?|\{[a-z]+\}`)
 
 // sql returns a statement: format with the dialect's words for what stands in braces, and

@@ -32,8 +32,6 @@ func receive[T any](t testing.TB, what string, c <-chan T) T {
 	return drivertest.Receive(t, what, c)
 }
 
-func TestMain(m *testing.M) { drivertest.Main(m) }
-
 // operator is one who looks after a database, with a handle of its own.
 type operator struct {
 	path    string // of a file

@@ -28,7 +28,8 @@ import (
 // The parameters of a URL.
 const paramMigrate, paramTables, paramListen = "migrate", "tables", "listen"
 
-const dialTimeout = 3 * time.Second // of an attempt to connect to one host
+// A network connection is made within dialTimeout, and ready within connectTimeout.
+const dialTimeout, connectTimeout = 3 * time.Second, 10 * time.Second
 
 func init() {
 	migrate := driver.Param{Name: paramMigrate, Check: like("^(true|false)$", "true or false"),
@@ -91,7 +92,7 @@ func New(db *sql.DB, d Dialect, namespace string, opts *Options) (driver.Conn, e
 	if err != nil {
 		return nil, fmt.Errorf("sql: %w", err)
 	}
-	return newConn(newPool(d, db, db, opts.Listen, false), d, namespace), nil
+	return newConn(newPool(d, db, opts.Listen, false), d, namespace), nil
 }
 
 func newConn(db runner, d Dialect, namespace string) *conn {
@@ -126,7 +127,7 @@ func open(ctx context.Context, d Dialect, t driver.Target, network dial.Network)
 	return c, nil
 }
 
-// newHandles returns the handles of a target. They do not connect.
+// newHandles returns the handles of a target, which do not connect.
 func newHandles(d Dialect, t driver.Target, network dial.Network) (*pool, error) {
 	switch d.scheme {
 	case SQLite.scheme:
@@ -134,48 +135,50 @@ func newHandles(d Dialect, t driver.Target, network dial.Network) (*pool, error)
 			return nil, errors.New("no file; want sqlite:///path/to/file.db")
 		}
 		db, err := openSQLite(t.Hosts[0] + t.Path)
-		return newPool(d, db, db, nil, true), err
+		return newPool(d, db, nil, true), err
 	case MySQL.scheme:
 		connector, err := connectMySQL(t, network)
 		if err != nil {
 			return nil, err
 		}
-		return newPool(d, limited(connector, 16, 4), limited(connector, 4, 2), nil, true), nil
+		return newPool(d, handle(connector, connections, idle), nil, true), nil
 	}
 	connector, err := connectPostgres(t, t.Hosts, network)
 	if err != nil {
 		return nil, err
 	}
-	p := newPool(d, limited(connector, 16, 4), limited(connector, 4, 2), nil, true)
-	if at := t.Params[paramListen]; at != "off" {
-		if at != "" {
-			if connector, err = connectPostgres(t, []string{at}, network); err != nil {
-				return nil, err
-			}
-		}
-		p.listen = limited(connector, 1, 0)
+	db, at := handle(connector, connections, idle), t.Params[paramListen]
+	switch {
+	case at == "off":
+		return newPool(d, db, nil, true), nil
+	case at != "":
+		connector, err = connectPostgres(t, []string{at}, network)
 	}
-	return p, nil
+	return newPool(d, db, handle(connector, 1, 0), true), err
 }
 
-// limited returns a handle with so many connections, open and idle.
-func limited(c dbdriver.Connector, open, idle int) *sql.DB {
-	db := sql.OpenDB(ours{c})
+// handle returns a handle with so many connections, open and idle.
+func handle(c dbdriver.Connector, open, idle int) *sql.DB {
+	db := sql.OpenDB(maker{c, attempt.NewSpare(open, connectTimeout, func(ctx context.Context) (dbdriver.Conn, error) {
+		return c.Connect(context.WithValue(ctx, making{}, true))
+	})})
 	db.SetMaxOpenConns(open)
 	db.SetMaxIdleConns(idle)
 	db.SetConnMaxIdleTime(time.Minute)
 	return db
 }
 
-// ours marks the contexts in which connections are made. pgx also makes some to cancel
-// requests that were given up, for up to 15 s each; those are refused.
-type ours struct{ dbdriver.Connector }
-
+// making marks the ctx of a connection that is made. pgx also makes some to cancel requests
+// that were given up, for up to 15 s each; those are refused.
 type making struct{}
 
-func (o ours) Connect(ctx context.Context) (dbdriver.Conn, error) {
-	return o.Connector.Connect(context.WithValue(ctx, making{}, true))
+type maker struct {
+	dbdriver.Connector
+	spare *attempt.Spare[dbdriver.Conn]
 }
+
+func (m maker) Connect(ctx context.Context) (dbdriver.Conn, error) { return m.spare.Get(ctx) }
+func (m maker) Close() error                                       { return m.spare.Close() }
 
 // connectPostgres goes round the hosts, and stays with one that takes writes.
 func connectPostgres(t driver.Target, hosts []string, network dial.Network) (dbdriver.Connector, error) {
@@ -196,12 +199,14 @@ func connectPostgres(t driver.Target, hosts []string, network dial.Network) (dbd
 		return nil, err
 	}
 	config.User, config.Password = cmp.Or(t.Username, config.User), cmp.Or(string(t.Password), config.Password)
-	config.Database, config.ConnectTimeout = strings.Trim(t.Path, "/"), dialTimeout
+	config.Database = strings.Trim(t.Path, "/")
 	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil } // network does that
 	config.DialFunc = func(ctx context.Context, _, addr string) (net.Conn, error) {
 		if ctx.Value(making{}) == nil {
 			return nil, net.ErrClosed
 		}
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
 		return network.Any(ctx, addr, 0)
 	}
 	if t.TLS != nil {

@@ -81,7 +81,7 @@ func (s *server) pool(path string) (*pool, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.pools[path] = newPool(SQLite, db, db, nil, true)
+		s.pools[path] = newPool(SQLite, db, nil, true)
 	}
 	return s.pools[path], nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 	err = c.sessions.Open(&s.Session, sessions.Config{
 		Lease: lease.Config{Session: id, TTL: ttl, Sent: sent, Renew: c.renew(id)},
 		Revoke: keep(c.request(o, script{
-			write: true, do: []string{c.sql("DELETE FROM {p}session WHERE id = ?", id)}, after: c.tell(id),
+			write: true, do: []string{c.sql("DELETE FROM {p}session WHERE id = ?", id)}, after: c.tell("s"+id, "TRUE"),
 		}, func(answer) error {
 			c.polls.Gone(func(n driver.Node) bool { return n.Session == id })
 			return nil
@@ -65,9 +66,8 @@ func (c *conn) OpenSession(ctx context.Context, ttl time.Duration) (driver.Sessi
 
 var errNoSession = errors.New("the database has no such session")
 
-// renew returns the request that renews a session. One that is due is not renewed, also if
-// nobody has deleted it yet. The answer tells whether others are due: a session that nobody
-// waits for is deleted by those that are renewed.
+// renew returns the request that renews a session. One that is due is not renewed, also if it
+// is there still. Others that are due are deleted then, as nobody may wait for them.
 func (c *conn) renew(id string) func(context.Context) error {
 	o := attempt.Op{Store: c.dialect.scheme, Name: "renew", Key: id, Write: true}
 	return keep(c.request(o, script{write: true, do: []string{
@@ -85,9 +85,8 @@ func (c *conn) renew(id string) func(context.Context) error {
 }
 
 // fenced executes a script that does nothing if it arrives after a later one was answered.
-// build makes it from the number of the request: its statements have the condition
-// admitted. In the answer the rows of the queries of before come first, then that of the
-// session.
+// build makes it from the number of the request, with the condition admitted. The answer
+// begins with the rows of the queries of before, then that of the session.
 func (s *session) fenced(ctx context.Context, o attempt.Op, raise bool, before []string, build func(number uint64) script) (a answer, err error) {
 	err = s.fence.Do(raise, func(r fence.Request) (floor uint64, err error) {
 		built, lock := build(r.Number), "{share}"
@@ -175,7 +174,7 @@ func (s *session) Abandon(ctx context.Context, dir, id string) error {
 	_, err := s.fenced(ctx, o, true, nil, func(number uint64) script {
 		return script{do: []string{
 			c.sql("DELETE FROM {p}node WHERE session = ? AND dir = ? AND id = ? AND "+admitted, s.ID(), full, id, s.ID(), number),
-		}, after: c.tell(s.ID())}
+		}, after: c.tell("s"+s.ID(), "TRUE")}
 	})
 	if err == nil {
 		c.polls.Soon()
@@ -226,13 +225,13 @@ func (s *session) Update(ctx context.Context, n driver.Node, data []byte) (drive
 	return n, nil
 }
 
-// Delete implements driver.Session.
+// Delete implements driver.Session. It tells those who listen if another node stands behind.
 func (s *session) Delete(ctx context.Context, n driver.Node) error {
 	o, c := s.Write("delete", n.Key), s.conn
 	err := s.Do(ctx, o, c.request(o, script{
 		write: true,
 		do:    []string{c.sql("DELETE FROM {p}node WHERE token = ? AND session = ?", n.Token, s.ID())},
-		after: c.tellOf(n),
+		after: c.tell(strconv.FormatUint(n.Token, 10), "EXISTS (SELECT 1 FROM {p}node WHERE dir = ? AND token > ?)", c.dir(n.Dir), n.Token),
 	}, nil))
 	if err == nil {
 		c.polls.Gone(n.Same)

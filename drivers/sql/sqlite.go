@@ -46,7 +46,7 @@ func openSQLite(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(32)
-	db.SetMaxIdleConns(8)
+	db.SetMaxIdleConns(idle)
 	db.SetConnMaxIdleTime(time.Minute)
 	return db, nil
 }

@@ -76,23 +76,14 @@ func (c *conn) channel() string {
 	return fmt.Sprintf("coordkit_%08x", crc32.ChecksumIEEE([]byte(c.dialect.prefix+" "+c.space)))
 }
 
-// tellOf returns the statement that tells of the deletion of a node, if another one stands
-// behind it. It comes after the commit: a transaction that notifies locks something of the
-// whole database while it is committed.
-func (c *conn) tellOf(n driver.Node) []string {
+// tell returns the statement that tells what is gone, a token or "s" and a session, if the
+// condition holds. It comes after the commit: a transaction that notifies locks something of
+// the whole database while it is committed.
+func (c *conn) tell(gone, condition string, args ...any) []string {
 	if !c.dialect.tells {
 		return nil
 	}
-	return []string{c.sql("SELECT pg_notify(?, ?) WHERE EXISTS (SELECT 1 FROM {p}node WHERE dir = ? AND token > ?)",
-		c.channel(), strconv.FormatUint(n.Token, 10), c.dir(n.Dir), n.Token)}
-}
-
-// tell returns the statement that tells that something of a session is gone.
-func (c *conn) tell(session string) []string {
-	if !c.dialect.tells {
-		return nil
-	}
-	return []string{c.sql("SELECT pg_notify(?, ?)", c.channel(), "s"+session)}
+	return []string{c.sql("SELECT pg_notify(?, ?) WHERE "+condition, append([]any{c.channel(), gone}, args...)...)}
 }
 
 // listen listens from the first wait on, if the database tells.
@@ -114,9 +105,8 @@ func (c *conn) listen() {
 	})
 }
 
-// hear listens on a connection for as long as it lasts. The polling becomes slower when the
-// first message has come. The client sends it itself, by another connection: a pooler may
-// take the request to listen and pass nothing on.
+// hear listens on a connection for as long as it lasts. The polling becomes slower when a first
+// message has come, of the client itself: a pooler may take a LISTEN and pass nothing on.
 func (c *conn) hear(ctx context.Context) error {
 	own, err := c.news.Conn(ctx)
 	if err != nil {
@@ -137,7 +127,7 @@ func (c *conn) hear(ctx context.Context) error {
 			return err
 		}
 		c.polls.Soon() // for what was deleted before
-		if _, err := c.db.run(ctx, attempt.Op{}, script{after: c.tell("")}); err != nil {
+		if _, err := c.db.run(ctx, attempt.Op{}, script{after: c.tell("s", "TRUE")}); err != nil {
 			return err
 		}
 		for {

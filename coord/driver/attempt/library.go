@@ -19,13 +19,9 @@ type Library struct {
 // error at once, and f goes on by itself.
 func (l *Library) Do(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
-	l.mu.Lock()
-	if l.ended {
-		l.mu.Unlock()
+	if !l.start(func() { done <- f() }) {
 		return NotSent(errEnded)
 	}
-	l.running.Go(func() { done <- f() })
-	l.mu.Unlock()
 	select {
 	case err := <-done:
 		return err
@@ -34,7 +30,17 @@ func (l *Library) Do(ctx context.Context, f func() error) error {
 	}
 }
 
-var errEnded = errors.New("the library is not used any more")
+// start calls f on a goroutine. It reports false, and does not, after Wait.
+func (l *Library) start(f func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.running.Go(f)
+	}
+	return !l.ended
+}
+
+var errEnded = errors.New("closed")
 
 // Wait returns when no request is under way, and keeps others from beginning.
 func (l *Library) Wait() {
