@@ -50,7 +50,8 @@ func TestDowngradeTakesNoOtherHold(t *testing.T) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if entered = !e.released; entered {
-				e.holds = []*coord.Hold{inner} // as Hold and Release do it
+				h.End(nil) // as Release does
+				e.holds = []*coord.Hold{inner}
 			}
 		})
 		queueUp()
