@@ -69,7 +69,8 @@ type Harness struct {
 	// when the TTL has passed, without telling the driver.
 	Expire func(ctx context.Context, namespace string, s driver.Session) error
 
-	// RemoveNode removes the node from the store as an operator would.
+	// RemoveNode removes the node from the store as an operator would. If that node is gone,
+	// it may remove a later one with the same Key, and need not.
 	RemoveNode func(ctx context.Context, namespace string, n driver.Node) error
 
 	// RemoveDir removes the directory and all that is in it, as an operator

@@ -148,6 +148,13 @@ func TestJudge(t *testing.T) {
 			b.call(&model.Call{Op: model.RemoveNode, Conn: -1, Nodes: []model.Node{n}})
 			b.created(a, n, nil)
 		}},
+		{"an operator removed a former node of the slot", "", func(b *build, a, _ *model.Session) {
+			former := b.create(a, "0", "", nil)
+			b.delete(former, nil)
+			n := b.create(a, "0", "", nil)
+			b.call(&model.Call{Op: model.RemoveNode, Conn: -1, Nodes: []model.Node{former}})
+			b.created(a, n, nil)
+		}},
 		{"an update was given up and comes through at last", "U5", func(b *build, a, _ *model.Session) {
 			n := b.create(a, "0", "", nil)
 			late := b.update(n, "first", uncertain)

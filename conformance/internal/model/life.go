@@ -109,8 +109,8 @@ func (j *judge) ends(n *life) {
 				n.isGone(c.End, c, true)
 			}
 		case c.Op == RemoveNode && c.Dir == n.Dir && c.Nodes[0].Key == n.Key && c.end() > n.bornFrom:
-			n.mayGo(max(c.Begin, n.bornFrom)) // an operator does not tell namesakes apart
-			if c.ok() && n.bornBy < c.Begin {
+			n.mayGo(max(c.Begin, n.bornFrom)) // an operator need not tell namesakes apart
+			if c.ok() && n.bornBy < c.Begin && c.Nodes[0].same(n.Node) {
 				n.isGone(c.End, c, false)
 			}
 		}
