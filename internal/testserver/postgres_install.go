@@ -6,7 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // EnvPostgres names the environment variable that names a directory to run
@@ -74,18 +75,18 @@ func removeSharedMemory(dir string) error {
 		if err != nil {
 			return err
 		}
-		const at, remove = 6, 0 // the line "key id", and IPC_RMID of shmctl(2)
+		const at = 6 // the line "key id"
 		lines := strings.Split(string(text), "\n")
 		if len(lines) <= at {
 			continue
 		}
-		var key, id uintptr
+		var key, id int
 		if _, err := fmt.Sscan(lines[at], &key, &id); err != nil {
 			continue // it was not made yet
 		}
-		_, _, errno := syscall.Syscall(syscall.SYS_SHMCTL, id, remove, 0)
-		if errno != 0 && errno != syscall.EINVAL && errno != syscall.EIDRM {
-			return fmt.Errorf("remove the shared memory of %s: %w", file, errno)
+		_, err = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+		if err != nil && err != unix.EINVAL && err != unix.EIDRM {
+			return fmt.Errorf("remove the shared memory of %s: %w", file, err)
 		}
 	}
 	return nil
