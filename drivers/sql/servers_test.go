@@ -126,10 +126,11 @@ func (c *counted) Close() error {
 // serverTTL is longer than suiteTTL: after a reset each connection costs a server a process.
 const serverTTL = 10 * time.Second
 
-// conforms runs the suite on a server. change may change the targets of connections.
-func conforms(t *testing.T, name string, d Dialect, endpoint string, change func(*driver.Target)) {
+// conforms runs the suite on a server, to which clients come by endpoint. change may change
+// the targets of connections.
+func conforms(t *testing.T, name string, d Dialect, server, endpoint string, change func(*driver.Target)) {
 	t.Helper()
-	o := newServerOperator(t, d, endpoint)
+	o := newServerOperator(t, d, server)
 	conns := &dialed{open: make(map[string][]*int)}
 	h := operators(func(string) *operator { return o }).harness(name, serverTTL, conns.count)
 	connect := func(ctx context.Context, namespace, endpoint string, dialTo netfault.DialFunc) (driver.Conn, error) {
@@ -163,11 +164,13 @@ func conforms(t *testing.T, name string, d Dialect, endpoint string, change func
 }
 
 func TestConformancePostgres(t *testing.T) {
-	conforms(t, "postgres", Postgres, postgresServer.Get(t).Member(0).Endpoint(), nil)
+	endpoint := postgresServer.Get(t).Member(0).Endpoint()
+	conforms(t, "postgres", Postgres, endpoint, endpoint, nil)
 }
 
 func TestConformanceMariaDB(t *testing.T) {
-	conforms(t, "mariadb", MySQL, mariaServer.Get(t).Member(0).Endpoint(), nil)
+	endpoint := mariaServer.Get(t).Member(0).Endpoint()
+	conforms(t, "mariadb", MySQL, endpoint, endpoint, nil)
 }
 
 // Through a PgBouncer that pools transactions. Notifications come from the server itself.
@@ -176,8 +179,9 @@ func TestConformancePgBouncer(t *testing.T) {
 	bouncer, err := testserver.NewPgBouncer(t.Context(), server, testserver.PgBouncerOptions{})
 	must(t, err)
 	t.Cleanup(func() { must(t, bouncer.Close()) })
-	conforms(t, "postgres, PgBouncer", Postgres, bouncer.Member(0).Endpoint(), func(target *driver.Target) {
-		target.Params[paramListen] = server.Member(0).Endpoint()
+	direct := server.Member(0).Endpoint()
+	conforms(t, "postgres, PgBouncer", Postgres, direct, bouncer.Member(0).Endpoint(), func(target *driver.Target) {
+		target.Params[paramListen] = direct
 	})
 }
 
