@@ -19,6 +19,8 @@ UNRACED := TestConformance.*|TestCallsFind|TestSabotage|TestRecipesThatAreBroken
 # What takes long and finds little more on most changes: suites on three members and with
 # other settings, broken recipes, crowds. It runs without the race detector too.
 LONG    := TestConformance[A-Z].*|TestSoakFinds.*|TestRecipesThatAreBroken|TestCrowd.*
+# The whole suite on servers that sync each write of each session: ten minutes each.
+DATABASES := TestConformance(Postgres|MariaDB|PgBouncer)
 TOOL    := GOWORK=off $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # What microbenchmarks are compared with, if there is nothing of the same processor
 # beside it; `make bench-micro MICRO_SAVE=1` replaces it.
@@ -31,7 +33,7 @@ BENCH   ?= -cases main -networks 1ms,1ms+tls,loopback -pairs 3
 # FAULTS is a regular expression that "store: fault" has to match.
 TRIALS  ?= 10000
 
-.PHONY: demo test test-long lint check soak reached trials mutants servers bench bench-short bench-micro fmt
+.PHONY: demo test test-long test-databases lint check soak reached trials mutants servers bench bench-short bench-micro fmt
 
 ## demo: several workers contend for one lock, on the embedded store
 demo:
@@ -63,9 +65,13 @@ endef
 
 define LONGTESTS
 	$(GO) test -count=1 -p=1 -timeout=30m -run='^($(LONG))$$' ./conformance ./drivers/... || touch $(FAILED); \
-	(cd drivers/sql && $(GO) test -count=1 -timeout=30m -run='^($(LONG))$$' .) || touch $(FAILED); \
+	(cd drivers/sql && $(GO) test -count=1 -timeout=30m -run='^($(LONG))$$' -skip='^($(DATABASES))$$' .) || touch $(FAILED); \
 	cd internal/storetest; \
 	$(GO) test -count=1 -timeout=30m -run='^($(LONG))$$' . || touch $(FAILED);
+endef
+
+define DATABASETESTS
+	cd drivers/sql && $(GO) test -count=1 -timeout=60m -run='^($(DATABASES))$$' . || touch $(FAILED);
 endef
 
 ## test: everything but what LONG names, on real servers, under the race detector but for
@@ -78,6 +84,10 @@ test: servers
 ## test-long: the rest of the tests, which LONG names
 test-long: servers
 	$(call tested,$(LONGTESTS))
+
+## test-databases: the whole suite on PostgreSQL, MariaDB and PgBouncer, in half an hour
+test-databases: servers
+	$(call tested,$(DATABASETESTS))
 
 ## servers: builds the stores that the tests run on, once
 servers:
