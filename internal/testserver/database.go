@@ -115,8 +115,7 @@ type sqlClient struct {
 	path    string
 	env     []string
 	tls     *TLSFiles
-	primary string                                           // a query that returns 1 on a primary
-	accepts func(ctx context.Context, endpoint string) error // returns nil soon if it is worth a query; may be nil
+	primary string // a query that returns 1 on a primary
 	args    func(c sqlClient, endpoint string, user DatabaseUser, statements []string) []string
 }
 
@@ -140,11 +139,6 @@ type databaseProbe struct {
 
 // serves has the member execute a query, which a standby does too.
 func (p databaseProbe) serves(ctx context.Context) error {
-	if p.client.accepts != nil {
-		if err := p.client.accepts(ctx, p.endpoint); err != nil {
-			return err
-		}
-	}
 	_, err := p.client.query(ctx, p.endpoint, Owner, "SELECT 1")
 	return err
 }

@@ -34,7 +34,8 @@
 //   - PostgreSQL 15, MariaDB 10.11 and PgBouncer 1.18 are taken likewise.
 //     COORDKIT_POSTGRES, COORDKIT_MARIADB and COORDKIT_PGBOUNCER each name a
 //     directory that has the server where Debian has it, to use instead: / if the
-//     server is installed. Root's tests run them as the user nobody.
+//     server is installed. Root's tests run them in a user namespace, in which
+//     they are not root's.
 //
 // # Another store
 //

@@ -18,7 +18,6 @@ func TestPgBouncerPoolsTransactions(t *testing.T) {
 	}
 	mustQuery(t, m, Owner, "owner", "SELECT current_user")
 	mustQuery(t, m, Limited, "limited", "SELECT current_user")
-	notRoot(t, m)
 
 	first := newSession(t, m)
 	defer first.end()

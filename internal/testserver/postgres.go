@@ -170,7 +170,7 @@ func (p *Postgres) Promote(ctx context.Context) error {
 func postgresClient(bin string, env []string) sqlClient {
 	return sqlClient{
 		scheme: "postgres", path: filepath.Join(bin, "psql"), env: env,
-		primary: "SELECT 1 WHERE NOT pg_is_in_recovery()", accepts: postgresAccepts,
+		primary: "SELECT 1 WHERE NOT pg_is_in_recovery()",
 		args: func(c sqlClient, endpoint string, user DatabaseUser, statements []string) []string {
 			args := strings.Fields("--no-psqlrc --no-align --tuples-only --quiet --set=ON_ERROR_STOP=1")
 			args = append(args, "--field-separator=\t", "--dbname="+conninfo(c.tls, endpoint, user))

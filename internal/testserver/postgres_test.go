@@ -5,9 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -44,17 +42,6 @@ func TestPostgresServes(t *testing.T) {
 	mustRefuseQuery(t, m, Limited, "permission denied for schema public", "CREATE TABLE u ()")
 	mustRefuseQuery(t, m, Limited, "must be owner of table t", "DROP TABLE t")
 	mustQuery(t, m, Limited, "1\tsaid", "INSERT INTO t (word) VALUES ('said')", "SELECT id, word FROM t")
-
-	notRoot(t, m)
-}
-
-func notRoot(t *testing.T, m *DatabaseMember) {
-	t.Helper()
-	info, err := os.Stat(filepath.Join("/proc", strconv.Itoa(m.PID())))
-	must(t, err)
-	if user := info.Sys().(*syscall.Stat_t).Uid; user == 0 {
-		t.Error("the server is root's")
-	}
 }
 
 // A killed server leaves no backend that goes on, and nothing in the kernel once it

@@ -6,22 +6,15 @@ import (
 	"syscall"
 )
 
-// unprivileged has cmd run as the user nobody if this program is root's, as some
-// servers refuse to be root's. The process keeps one of root's capabilities, the
-// access to all files: the repository and the temporary directories may be closed
-// to other users. Call it last, when cmd is complete.
+// unprivileged has cmd see itself as an ordinary user if this program is root's, as some
+// servers refuse to be root's. It runs in a user namespace whose user is root outside,
+// so that it reaches its files below directories that are closed to other users.
 func unprivileged(cmd *exec.Cmd) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	const (
-		nobody         = 65534
-		capDACOverride = 1 // capabilities(7)
-	)
-	// The capability has its effect from the next exec on. So the program that is
-	// executed first is one that every user can reach.
-	cmd.Args = append([]string{"sh", "-c", `cd "$0" && exec "$@"`, cmd.Dir, cmd.Path}, cmd.Args[1:]...)
-	cmd.Path, cmd.Dir = "/bin/sh", "/"
-	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
-	cmd.SysProcAttr.AmbientCaps = []uintptr{capDACOverride}
+	const user = 1000 // any but 0
+	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: 0, Size: 1}}
+	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: 0, Size: 1}}
 }
