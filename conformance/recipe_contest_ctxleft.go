@@ -6,16 +6,15 @@ import (
 	"fmt"
 
 	"github.com/coordkit/coordkit/coord"
-	"github.com/coordkit/coordkit/internal/lasting"
 )
 
 // contestLeavesNothingWithCtx makes all calls under the ctx of a program, which ends with it.
 // What a call leaves with that ctx is memory that is never freed.
 func contestLeavesNothingWithCtx(d duel) {
-	a, b, ctx := d.Client(), d.Client(), lasting.New(d.ctx)
+	a, b, ctx := d.Client(), d.Client(), newLasting(d.ctx)
 	free := func(after string) {
 		d.Eventually(d.patience(), func() error {
-			if n := ctx.Waiting(); n > 0 {
+			if n := ctx.left(); n > 0 {
 				return fmt.Errorf("after %s %d contexts or functions wait for the end of its ctx", after, n)
 			}
 			return nil

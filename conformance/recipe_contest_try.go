@@ -14,8 +14,8 @@ func (cs contests) trying() []Case {
 	return cs.cases("another joins after its look at the line", 0, contestTryIsLate)
 }
 
-// contestTryIsLate lets another client join between a try's look at the line and its entry. That
-// it is busy is not said before the entry is gone, as whoever looks next would find it.
+// contestTryIsLate lets another client join between a try's look at the line and its entry. The
+// try does not return ErrBusy before its entry is gone, or the next look would find the entry.
 func contestTryIsLate(d duel) {
 	var first subject.Hold
 	var looked atomic.Bool

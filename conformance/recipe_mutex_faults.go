@@ -93,7 +93,7 @@ func mutexEndRules(cs contests) []Rule {
 		},
 		{
 			ID:    "M19",
-			Text:  "Who is asked to let go of a lock hears of it, who asked and why, and nothing else happens to anybody.",
+			Text:  "A holder that is asked to let go of a lock hears of it, who asked and why, and nothing else happens to anybody.",
 			Cases: cs.revocation(),
 		},
 	}

@@ -154,7 +154,7 @@ func rwlockHoldRules(open rwlockOf) []Rule {
 		},
 		{
 			ID:    "R13",
-			Text:  "Who is asked to let go hears of it, and nothing else happens to anybody.",
+			Text:  "A holder that is asked to let go hears of it, and nothing else happens to anybody.",
 			Cases: append(open.contests().revocation(), Case{Name: "a writer downgrades", Check: open.check(rwRevokedDowngrade)}),
 		},
 	}

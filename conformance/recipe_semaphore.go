@@ -175,7 +175,7 @@ func semaphoreLimitRules(open semaphoreOf) []Rule {
 		},
 		{
 			ID:    "P15",
-			Text:  "Who is asked to let go hears of it, and nothing else happens to anybody.",
+			Text:  "A holder that is asked to let go hears of it, and nothing else happens to anybody.",
 			Cases: open.contests().revocation(),
 		},
 	}

@@ -6,14 +6,13 @@ import (
 	"slices"
 
 	"github.com/coordkit/coordkit/coord/driver"
-	"github.com/coordkit/coordkit/internal/lasting"
 )
 
 // leavesNothingWithCtx makes all calls under the ctx of a program. What a call has derived
 // from it, or wants to hear of its end, must be gone when the call has returned: otherwise
 // each lock takes memory that is never freed.
 func leavesNothingWithCtx(t *Trial) {
-	c, ctx := t.Open(), lasting.New(t.ctx)
+	c, ctx := t.Open(), newLasting(t.ctx)
 	s, err := c.OpenSession(ctx, t.h.TTL)
 	if err != nil {
 		t.NotVerified("OpenSession: %v", err)
@@ -42,7 +41,7 @@ func leavesNothingWithCtx(t *Trial) {
 			t.NotVerified("%s: %v", m.name, err)
 		}
 		t.Eventually(t.patience(), func() error {
-			if n := ctx.Waiting(); n > 0 {
+			if n := ctx.left(); n > 0 {
 				return fmt.Errorf("%s has returned, and %d contexts or functions still wait for the end of its ctx", m.name, n)
 			}
 			return nil
@@ -54,7 +53,7 @@ func leavesNothingWithCtx(t *Trial) {
 // call by an error is another one.
 func leavesNothingWhenRefused(t *Trial) {
 	c, l := t.OpenLink()
-	ctx := lasting.New(t.ctx)
+	ctx := newLasting(t.ctx)
 	ms := without(t.methods(c, t.SessionOn(c)), "WaitDelete", "WaitAny", "ListNames") // waits heal themselves
 	l.Cut()
 	for _, m := range ms {
@@ -63,7 +62,7 @@ func leavesNothingWhenRefused(t *Trial) {
 			t.leaveTo("E3", m.name+" does not return when connections are refused")
 		}
 		t.Eventually(t.patience(), func() error {
-			if n := ctx.Waiting(); n > 0 {
+			if n := ctx.left(); n > 0 {
 				return fmt.Errorf("%s has returned, with connections refused, and %d contexts or functions still wait for the end of its ctx", m.name, n)
 			}
 			return nil

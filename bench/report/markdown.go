@@ -145,7 +145,7 @@ func (g group) waiting(b *bytes.Buffer) {
 				continue
 			}
 			if !begun {
-				fmt.Fprint(b, "\nEach who waits in the client's process takes\n\n| | of | goroutines | connections | heap, KiB | stacks, KiB |\n|---|--:|--:|--:|--:|--:|\n")
+				fmt.Fprint(b, "\nEach waiter in the client's process takes\n\n| | of | goroutines | connections | heap, KiB | stacks, KiB |\n|---|--:|--:|--:|--:|--:|\n")
 				begun = true
 			}
 			fmt.Fprintf(b, "| %s, %s | %d | %.2f | %.2f | %.1f | %.1f |\n", c.Case, e.Side, e.Waiting.Waiters, e.Waiting.Goroutines, e.Waiting.Connections, e.Waiting.HeapBytes/1024, e.Waiting.StackBytes/1024)

@@ -30,12 +30,12 @@ func revocationMistakes() []mistake {
 		},
 		{
 			name: "deaf", breaks: revocationPromise,
-			doc:   "Who is asked to let go does not hear of it.",
+			doc:   "A holder that is asked to let go does not hear of it.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return deaf{h} }),
 		},
 		{
 			name: "anonymous-revocation", breaks: revocationPromise,
-			doc:   "Who is asked to let go is not told by whom.",
+			doc:   "A holder that is asked to let go is not told by whom.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return anonymous{h} }),
 		},
 		{
@@ -71,7 +71,7 @@ func revocationMistakes() []mistake {
 		},
 		{
 			name: "revoked-is-released", breaks: revocationPromise,
-			doc:   "Who is asked to let go has let go.",
+			doc:   "A holder that is asked to let go has let go.",
 			spoil: holding(func(h subject.Hold) subject.Hold { return obedient{h} }),
 		},
 		{
