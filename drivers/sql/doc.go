@@ -18,7 +18,7 @@
 //	wait, watch a directory              at most 10 queries a second for all of a client's
 //
 // A session that is due costs a query and a transaction. PostgreSQL tells of deletions by
-// NOTIFY: then a client asks twice a second. It has 6 connections at most, and one to listen.
+// NOTIFY: then a client that watches no directory asks twice a second. It has at most 7 connections.
 //
 // # Time
 //

@@ -60,7 +60,7 @@ func like(pattern, want string) func(string) error {
 	form := regexp.MustCompile(pattern)
 	return func(s string) error {
 		if !form.MatchString(s) {
-			return fmt.Errorf("%q; want %s", s, want)
+			return fmt.Errorf("want %s", want)
 		}
 		return nil
 	}

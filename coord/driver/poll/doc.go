@@ -19,5 +19,5 @@
 //
 // A store may also tell of some deletions by itself. The driver passes them on with
 // [Poll.Gone], which needs no request, or [Poll.Soon]. While it gets them, Poll.Relax makes
-// the polling slower.
+// the polling slower, unless a directory is watched.
 package poll

@@ -60,11 +60,12 @@ type Poll struct {
 	kick  chan struct{} // has one: something was added since the last look
 	lists atomic.Uint64 // that were begun
 
-	mu      sync.Mutex
-	running bool
-	longest time.Duration
-	active  time.Time // when something happened last
-	waits   map[*wait]struct{}
+	mu       sync.Mutex
+	running  bool
+	longest  time.Duration
+	watching bool      // the last look was for a directory too
+	active   time.Time // when something happened last
+	waits    map[*wait]struct{}
 }
 
 // New returns the poll of a connection.
@@ -78,7 +79,8 @@ func New(cfg Config) *Poll {
 	return &Poll{cfg: cfg, kick: make(chan struct{}, 1), longest: cfg.Longest, waits: make(map[*wait]struct{})}
 }
 
-// Relax sets the longest pause. Zero is Config.Longest.
+// Relax sets the longest pause while no directory is watched: what a store tells by itself
+// are deletions. Zero is Config.Longest.
 func (p *Poll) Relax(longest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +179,11 @@ func (p *Poll) pause(ctx context.Context, began time.Time, failures int, a Answe
 func (p *Poll) quiet() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return min(max(time.Since(p.active)/8, p.cfg.Shortest), p.longest)
+	longest := p.longest
+	if p.watching {
+		longest = p.cfg.Longest
+	}
+	return min(max(time.Since(p.active)/8, p.cfg.Shortest), longest)
 }
 
 // inquiry is a question with those who asked it.
@@ -243,6 +249,7 @@ func (p *Poll) asked() *inquiry {
 		}
 		q.dirs[at] = append(q.dirs[at], w)
 	}
+	p.watching = len(dirs) > 0
 	return q
 }
 

@@ -280,6 +280,27 @@ func TestGoneAndSoon(t *testing.T) {
 	})
 }
 
+// A store that tells of deletions tells of no creations and updates. So while a directory is
+// watched the looks stay as frequent as ever.
+func TestWatchesAreNotRelaxed(t *testing.T) {
+	world(t, func(t *testing.T, s *store, p *poll.Poll, _ *sessions.Keeper) {
+		p.Relax(time.Hour)
+		changed := make(chan time.Time, 1)
+		go func() {
+			if err := p.Changed(t.Context(), "d", "0"); err != nil {
+				t.Error(err)
+			}
+			changed <- time.Now()
+		}()
+		time.Sleep(time.Minute)
+		at := time.Now()
+		s.change(func() { s.stamp++ })
+		if late := (<-changed).Sub(at); late > 100*time.Millisecond {
+			t.Errorf("told after %v; want 100 ms at the latest", late)
+		}
+	})
+}
+
 // While the store does not answer, the looks become rare. When it does again the wait goes
 // on. What it refuses ends the wait.
 func TestErrors(t *testing.T) {
