@@ -51,6 +51,7 @@ func load(root string, paths []string) (*source, error) {
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
 		Dir: root,
+		Env: append(os.Environ(), "GOWORK=off"), // root may be a module that the workspace does not name
 	}, patterns...)
 	if err != nil {
 		return nil, err
