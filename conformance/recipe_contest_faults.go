@@ -93,12 +93,14 @@ func contestLostReplyAndStore(d duel) {
 	d.sleep(d.h.TTL * 3 / 2)
 	d.entries(1)
 	away.Store(false)
-	d.Eventually(d.patience(), func() error {
+	nothing := func() error {
 		if left := d.contending(); len(left) > 0 {
 			return fmt.Errorf("the store is back, and %d entries are left by an acquire that has failed", len(left))
 		}
 		return nil
-	})
+	}
+	d.Eventually(d.patience(), nothing)
+	d.Throughout(d.h.TTL/2, nothing) // nor is there another attempt
 	d.release(d.take(d.one(d.Client())))
 }
 
