@@ -55,7 +55,7 @@ define TESTS
 	$(GO) test -count=1 ./examples/slate || touch $(FAILED); \
 	(cd drivers/sql && $(GO) test -race -count=1 -timeout=20m -skip='^($(UNRACED)|$(LONG))$$' . && \
 		$(GO) test -count=1 -timeout=30m -run='^($(UNRACED))$$' -skip='^($(LONG))$$' .) || touch $(FAILED); \
-	(cd examples/quickstart && $(GO) test -race -count=1 .) || touch $(FAILED); \
+	(cd examples/quickstart && $(GO) test -race -count=1 ./...) || touch $(FAILED); \
 	(cd bench && $(GO) test -race -count=1 $(BENCH_LOCAL)) || touch $(FAILED); \
 	(cd internal/tools && $(GO) test -count=1 ./...) || touch $(FAILED); \
 	cd internal/storetest; \

@@ -74,9 +74,9 @@ func New(conn driver.Conn, c Config) (*Client, error) {
 	return client, nil
 }
 
-// Session returns the session that the client's recipes share, and opens one
-// if there is none or the last was lost. ctx bounds the opening; if the store cannot
-// be reached for as long as the client's TTL, it fails sooner, with an error that Is
+// Session returns the session that the client's recipes share, and opens one if there
+// is none or the last was lost. ctx bounds the opening. If the store cannot be reached
+// for as long as the client's TTL, the call fails sooner, with an error that Is
 // ErrUnavailable or ErrUncertain.
 //
 // A lost session is never revived: what was held on it stays lost, and only
@@ -131,11 +131,11 @@ func (c *Client) takeTurn(ctx context.Context) error {
 
 var errNoTurn = errors.New("nobody could for as long as the TTL")
 
-// NewSession opens a session of the caller's own, for what must not share its
-// fate with the rest of the program. Pass it to recipes with WithSession. A
-// ttl of 0 is the client's. The caller closes the session; Close of the client
-// does so at the latest. ctx bounds the opening and not the session; a store out of
-// reach ends it as it does in Session, after the client's TTL and not after ttl.
+// NewSession opens a session of the caller's own, for what must not share its fate with
+// the rest of the program. Pass it to recipes with WithSession. A ttl of 0 is the
+// client's. The caller closes the session; Close of the client does so at the latest.
+// ctx bounds the opening and not the session. If the store is out of reach, the call
+// fails as Session does, after the client's TTL and not after ttl.
 func (c *Client) NewSession(ctx context.Context, ttl time.Duration) (*Session, error) {
 	if ttl == 0 {
 		ttl = c.ttl

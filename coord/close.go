@@ -13,11 +13,10 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// Close ends every watch and closes every session, which ends every hold and
-// wait and removes their entries from the store, and then the connection. ctx
-// bounds it: when it ends first, the error says so, everything local is closed
-// all the same, and the store removes the entries when their TTL has passed. It
-// is idempotent.
+// Close ends every watch and closes every session, which ends every hold and wait and
+// removes their entries from the store, and then the connection. ctx bounds it. When
+// ctx ends first, the error says so and everything local is closed all the same. The
+// store then removes the entries when their TTL has passed. It is idempotent.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true

@@ -29,7 +29,7 @@ const (
 // Most settings can stand in the URL's query as well, by the same names, as
 // "etcd://db1,db2/myapp?session_ttl=10s&tls_ca=/etc/ca.pem". A setting in the URL
 // overrides the field here, except Require, where both apply: a program sets its
-// defaults in Config and takes the URL from whoever runs it.
+// defaults in Config and takes the URL from the person or script that runs it.
 type Config struct {
 	// URL is scheme://[user@]host[:port][,host[:port]…]/[namespace][?parameter=value&…].
 	URL string `json:"url" yaml:"url"`
@@ -71,10 +71,10 @@ type Config struct {
 	Owner Owner `json:"owner,omitzero" yaml:"owner,omitempty"`
 
 	// Logger receives what an operator may want to know: sessions opened and lost,
-	// entries that somebody removed from the store, what election.Run and
-	// Semaphore.SetLimit do in the background, certificates that cannot be read, at
-	// info and warn, retries at debug. What a call returns as an error is not logged as
-	// well. The default is silence.
+	// entries that an operator removed from the store, what election.Run and
+	// Semaphore.SetLimit do in the background, certificates that cannot be read. These
+	// are at info and warn, retries at debug. What a call returns as an error is not
+	// logged as well. The default is silence.
 	Logger *zap.Logger `json:"-" yaml:"-"`
 
 	// Mux finds the driver for the scheme. The default is driver.DefaultMux,
@@ -87,12 +87,11 @@ func Open(ctx context.Context, url string) (*Client, error) {
 	return Config{URL: url}.Open(ctx)
 }
 
-// Open connects to the store. ctx bounds the connecting and not the client.
-// What is wrong in the configuration is an error that Is ErrInvalid and lists
-// what is valid; a capability of Require that the store lacks is one that Is
-// ErrUnsupported. An unreachable store, and a TTL that only its servers can judge,
-// may show only at the first use: whoever wants to know at the start calls
-// Client.Session.
+// Open connects to the store. ctx bounds the connecting and not the client. What is
+// wrong in the configuration is an error that Is ErrInvalid and lists what is valid; a
+// capability of Require that the store lacks is one that Is ErrUnsupported. An
+// unreachable store, and a TTL that only its servers can judge, may show only at the
+// first use: a program that wants to know at the start calls Client.Session.
 func (c Config) Open(ctx context.Context) (*Client, error) {
 	c, opener, target, err := c.resolve()
 	if err != nil {

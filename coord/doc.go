@@ -20,10 +20,9 @@
 //
 // # Holds
 //
-// Everything acquired is a [Hold]. Its context ends before anybody else can
-// acquire the same thing, and its token lets a resource refuse a holder that
-// cannot be told in time because its process was paused. Two ends cannot be foreseen:
-// an operator deletes the entry or the session, or a server ends a session that lives.
-// Then the context may end shortly after the next hold has begun, and the tokens tell
-// the two apart.
+// Everything acquired is a [Hold]. Its context ends before another client can acquire
+// the same thing, and its token lets a resource refuse a holder that cannot be told in
+// time because its process was paused. Two ends cannot be foreseen: an operator deletes
+// the entry or the session, or a server ends a session that lives. Then the context may
+// end shortly after the next hold has begun, and the tokens tell the two apart.
 package coord

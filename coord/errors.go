@@ -15,8 +15,8 @@ type Error = driver.Error
 // of a ctx always shows as context.Canceled or context.DeadlineExceeded, alone
 // or beside one of these.
 var (
-	// ErrSessionLost: the session is over, or can no longer be proved alive.
-	// The lock may already be somebody else's.
+	// ErrSessionLost: the session is over, or can no longer be proved alive. Another
+	// client may already hold the lock.
 	ErrSessionLost = driver.ErrSessionLost
 
 	// ErrClosed: the client or session was closed.
@@ -47,17 +47,17 @@ var (
 	// also Is ErrNotHeld.
 	ErrReleased = errors.New("released by its owner")
 
-	// ErrRemoved: an entry of a queue was deleted in the store by somebody
-	// else than its owner, as an operator does to evict a holder or waiter.
+	// ErrRemoved: an entry of a queue was deleted in the store, but not by its owner,
+	// as an operator does to evict a holder or waiter.
 	ErrRemoved = errors.New("entry was removed from the store")
 
 	// ErrBusy: a call that does not wait, such as TryLock, would have had to.
 	ErrBusy = errors.New("held by another")
 )
 
-// Lost reports whether err says that a hold or a place in a line was lost, as
-// opposed to given up: whoever still wants it has to acquire it again. It is
-// true for ErrSessionLost and ErrRemoved.
+// Lost reports whether err says that a hold or a place in a line was lost, as opposed
+// to given up. A caller that still wants it has to acquire it again. It is true for
+// ErrSessionLost and ErrRemoved.
 func Lost(err error) bool {
 	return errors.Is(err, ErrSessionLost) || errors.Is(err, ErrRemoved)
 }

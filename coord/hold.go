@@ -32,13 +32,13 @@ func NewHold(ctx context.Context, what string, session *Session, token uint64, k
 // lost says that what was held is not any more, and why.
 func lost(what string, why error) error { return &Error{Op: what, Kind: ErrNotHeld, Err: why} }
 
-// Context lives as long as the hold: it is cancelled when the hold is lost,
-// before anybody else can acquire, and when it is released. Work that needs the
-// lock runs under it. context.Cause says why it ended, as Err does; after a pause of
-// the process, Err knows of a loss a moment earlier. Another lock that is acquired
-// under it is a separate hold, which does not end with this one: work that needs both
-// runs under inner.Within(outer.Context()). It carries the values of the ctx that was given to
-// the acquire, and no deadline.
+// Context lives as long as the hold: it is cancelled when the hold is lost, before
+// another client can acquire, and when it is released. Work that needs the lock runs
+// under it. context.Cause says why it ended, as Err does; after a pause of the process,
+// Err knows of a loss a moment earlier. Another lock that is acquired under it is a
+// separate hold, which does not end with this one: work that needs both runs under
+// inner.Within(outer.Context()). It carries the values of the ctx that was given to the
+// acquire, and no deadline.
 func (h *Hold) Context() context.Context { return &h.ctx }
 
 // Token is the fencing token: it rises strictly from grant to grant of one

@@ -24,7 +24,7 @@ type Owner struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Contender is an entry of a queue as anybody can see it.
+// Contender is an entry of a queue as every client can see it.
 type Contender struct {
 	Owner   Owner
 	Since   time.Time // when the entry was made, by the clock of its owner
@@ -47,7 +47,7 @@ const (
 	Writing Mode = "write"
 )
 
-// Revocation is somebody's request to let go of what is held.
+// Revocation is a request to let go of what is held.
 type Revocation struct {
 	By     Owner
 	Since  time.Time // when it was made, by the clock of who made it

@@ -51,11 +51,11 @@ func (c *Client) retryFor(ctx context.Context, patience time.Duration, op func(c
 	return err
 }
 
-// Retry is as the client's, but goes on until the session ends, or its TTL has
-// passed since the first failure, whatever the client's TTL is: a place in a line is
-// kept until the store is back, or there is nothing left to keep. The session may
-// outlive that, if the store renews it but refuses the call. When the
-// session ends first, the error is what Err says. It is for authors of recipes.
+// Retry is as the client's, but goes on until the session ends, or its TTL has passed
+// since the first failure, whatever the client's TTL is. A place in a line is kept
+// until the store is back, or there is nothing left to keep. The session may outlive
+// that, if the store renews it but refuses the call. When the session ends first, the
+// error is what Err says. It is for authors of recipes.
 func (s *Session) Retry(ctx context.Context, op func(ctx context.Context) error) error {
 	err := op(ctx)
 	if err != nil && driver.Transient(err) {

@@ -138,11 +138,11 @@ func (s *Session) Go(fn func(ctx context.Context)) bool {
 	return true
 }
 
-// Close ends the session: everything held or waited for on it ends, with
-// ErrClosed, and its entries vanish from the store. ctx bounds it: when ctx
-// ends first, the error says so, everything local has ended all the same, and
-// the store removes the entries when the TTL has passed. While the store cannot be
-// reached it is asked again, until 5 s or the TTL have passed. Close is idempotent.
+// Close ends the session: everything held or waited for on it ends, with ErrClosed, and
+// its entries vanish from the store. ctx bounds it. When ctx ends first, the error says
+// so and everything local has ended all the same. The store then removes the entries
+// when the TTL has passed. While the store cannot be reached it is asked again, until 5
+// s or the TTL have passed. Close is idempotent.
 func (s *Session) Close(ctx context.Context) error {
 	s.tellHolders()
 	err := s.ds.Close(ctx)

@@ -163,13 +163,13 @@ func (c *Config) useless(scheme string, o driver.Opener) error {
 	return nil
 }
 
-// FromEnv fills a Config from environment variables: prefix, then the name of
-// the setting in capitals, as COORDKIT_URL, COORDKIT_NAMESPACE,
-// COORDKIT_SESSION_TTL or COORDKIT_TLS_CA for the prefix "COORDKIT_". The name
-// shown to others is in OWNER_NAME. A variable that is unset or empty leaves
-// its field alone. A malformed one is an error that Is ErrInvalid. A variable of another
-// name is ignored, even with the prefix, for it may be somebody else's: so is one that
-// is misspelt, and what safety depends on, such as Require, is best set in the program.
+// FromEnv fills a Config from environment variables: prefix, then the name of the
+// setting in capitals, as COORDKIT_URL, COORDKIT_NAMESPACE, COORDKIT_SESSION_TTL or
+// COORDKIT_TLS_CA for the prefix "COORDKIT_". The name shown to others is in
+// OWNER_NAME. A variable that is unset or empty leaves its field alone. A malformed one
+// is an error that Is ErrInvalid. A variable of another name is ignored, even with the
+// prefix, for it may belong to another program. So is one that is misspelt: settings
+// that safety depends on, such as Require, are best set in the program.
 func FromEnv(prefix string) (Config, error) {
 	c := Config{
 		URL:       os.Getenv(prefix + "URL"),

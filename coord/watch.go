@@ -7,14 +7,14 @@ import (
 	"github.com/coordkit/coordkit/coord/driver"
 )
 
-// Watch shows a directory as it changes, for authors of recipes and for those
-// who look on. It needs no session.
+// Watch shows a directory as it changes, for authors of recipes and for observers. It
+// needs no session.
 //
-// It yields the nodes of dir as List would return them, at once and again after
-// every change. Changes in quick succession, or while the consumer is busy, may
-// be shown as one: the state that lasts is always shown, and a state is never
-// older than one shown before, nor than what was acknowledged to anybody before
-// the range began. The consumer must not change the slice or what it holds.
+// It yields the nodes of dir as List would return them, at once and again after every
+// change. Changes in quick succession, or while the consumer is busy, may be shown as
+// one; the state that lasts is always shown. A state is never older than one shown
+// before, nor than what was acknowledged to any client before the range began. The
+// consumer must not change the slice or what it holds.
 //
 // While the store cannot be reached nothing is shown. The sequence ends when the
 // loop is left, or with one error, whose nodes are nil: it Is ctx's error when
@@ -22,10 +22,9 @@ import (
 // refuses for good, as ErrDenied. Nothing happens before the sequence is ranged
 // over, and it can be ranged over again.
 //
-// All who watch a directory through one client share one watch at the store,
-// which ends with the last of them, and a slow one keeps nobody waiting. Where
-// the store's driver has no watch (driver.CapWatch) the directory is listed
-// every second.
+// All observers of a directory in one client share one watch at the store, which ends
+// with the last of them. A slow observer keeps no other waiting. Where the store's
+// driver has no watch (driver.CapWatch) the directory is listed every second.
 func (c *Client) Watch(ctx context.Context, dir string) iter.Seq2[[]driver.Node, error] {
 	return func(yield func([]driver.Node, error) bool) {
 		o, err := c.hubs.join(ctx, dir)

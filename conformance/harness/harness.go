@@ -53,16 +53,15 @@ type Harness struct {
 	// closed after the Conn.
 	OpenLink func(ctx context.Context, namespace string) (driver.Conn, Link, error)
 
-	// Hold keeps the next request that the driver sends for a call from
-	// landing until release is called, while later requests of the driver
-	// overtake it and its sender sees nothing but silence or a reset: the
-	// packet that took the long way. A link of one TCP connection cannot do
-	// it. One of two proxies can, by freezing the one that the driver talks
-	// to: after an attempt without an answer it turns to the other. A netfault.Gate
-	// in the driver's dialer can, if the driver sends later requests on another
-	// connection. So can an interceptor in the store's client, where the driver
-	// cannot tell a request that the interceptor keeps from one that is on its way.
-	// It keeps a copy, as what is on its way has been encoded.
+	// Hold keeps the next request that the driver sends for a call from landing until
+	// release is called. Later requests of the driver overtake it, and its sender sees
+	// nothing but silence or a reset. A link of one TCP connection cannot do it. One of
+	// two proxies can, by freezing the one that the driver talks to: after an attempt
+	// without an answer it turns to the other. A netfault.Gate in the driver's dialer
+	// can, if the driver sends later requests on another connection. So can an
+	// interceptor in the store's client, where the driver cannot tell a request that
+	// the interceptor keeps from one that is on its way. It keeps a copy, as what is on
+	// its way has been encoded.
 	Hold func(l Link) (release func())
 
 	// Expire ends the session in the store at once, as the store itself would

@@ -37,7 +37,7 @@ func (h *History) Removing(object string, token uint64, session string) (done fu
 }
 
 // RemovingAll says that all entries of an object are about to be removed by an
-// operator: whoever holds it, or calls for it until done is called, does not
+// operator. A client that holds it, or calls for it until done is called, does not
 // count.
 func (h *History) RemovingAll(object string) (done func(error)) {
 	h.mu.Lock()

@@ -83,10 +83,10 @@ func (f *Follower) Begin() {
 	}
 }
 
-// Saw records an observation, a leader's token with its value, or 0 for a
-// vacancy, and judges it: no older leader is shown after a newer one, none
-// directly after another one, no older value after a newer one of the same
-// leader, and the first observation is not older than the look.
+// Saw records an observation, a leader's token with its value, or 0 for a vacancy, and
+// judges it. No older leader is shown after a newer one, and none directly after
+// another one. No older value is shown after a newer one of the same leader. The first
+// observation is not older than the look.
 func (f *Follower) Saw(token uint64, value string) {
 	h := f.h
 	h.mu.Lock()

@@ -27,8 +27,8 @@ type Recipe struct {
 	// Wants are the ways to want it, of which programs choose.
 	Wants []Want
 
-	// Stays reports whether a node of the line is there for as long as its
-	// session, whoever comes and goes. It may be nil.
+	// Stays reports whether a node of the line is there for as long as its session,
+	// whichever clients come and go. It may be nil.
 	Stays func(driver.Node) bool
 
 	// Misuses are calls that fail with an error that Is coord.ErrInvalid.
@@ -37,7 +37,7 @@ type Recipe struct {
 	// Contenders lists its line. It may be nil.
 	Contenders func(ctx context.Context, u User) (coord.Contenders, error)
 
-	// Revoke asks whoever has a token to let go. It may be nil.
+	// Revoke asks the holder of a token to let go. It may be nil.
 	Revoke func(ctx context.Context, u User, token uint64, reason string) error
 
 	// SetLimit changes how many permits there are. It may be nil.

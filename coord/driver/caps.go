@@ -34,11 +34,10 @@ type NameLister interface {
 }
 
 // AnyWaiter is an optional interface of a Session: it waits, as WaitDelete does for one
-// node, until any of several nodes of one directory is gone, and returns the index of one
-// that is (F2). Leave it out at first. It makes waiting for several nodes cost one
-// goroutine and, where the store can, one watch request; and an entry that is not next in
-// line learns that it is next before its turn, which saves a round trip for each contended
-// lock.
+// node, until any of several nodes of one directory is gone, and returns the index of
+// one that is (F2). Leave it out at first. It makes waiting for several nodes cost one
+// goroutine and, where the store can, one watch request. A waiter learns that it is
+// next before its turn, which saves a round trip for each contended lock.
 //
 // Of several nodes that are deleted together WaitAny may return any. An empty slice is an
 // error that Is ErrInvalid. The caller may change the slice when the call has returned.
@@ -51,22 +50,21 @@ type AnyWaiter interface {
 // directory that is watched every second. It is worth these requests, and a change shows
 // at once.
 type Watcher interface {
-	// Watch yields the nodes of dir as Conn.List would return them, at once
-	// and again after every change: a node was created, updated or is gone,
-	// whoever did it (V1). Changes in quick succession, or while the consumer
-	// is busy, may be shown as one; the state that lasts is always shown. A
-	// state is never older than one shown before (V2). A busy consumer keeps no
-	// other watch, wait, call or session of the connection waiting. The consumer
-	// must not change the slice or what it holds.
+	// Watch yields the nodes of dir as Conn.List would return them, at once and again
+	// after every change: a node was created, updated or is gone, by any client or
+	// operator (V1). Changes in quick succession, or while the consumer is busy, may be
+	// shown as one; the state that lasts is always shown. A state is never older than
+	// one shown before (V2). A busy consumer keeps no other watch, wait, call or
+	// session of the connection waiting. The consumer must not change the slice or what
+	// it holds.
 	//
-	// While the store cannot be reached nothing is shown, and the watch goes
-	// on by itself once it can (V3). The sequence ends when the consumer stops,
-	// or with one error, whose nodes are nil, that says why: it Is ctx's error
-	// when ctx ends, ErrClosed when the Conn is closed, and otherwise what the
-	// store refuses for good, as ErrDenied (V4). Nothing happens before the
-	// sequence is ranged over, and when the loop is left nothing stays behind
-	// but what is shared and bounded (V5). The sequence can be ranged over more
-	// than once, and each loop is a watch of its own.
+	// While the store cannot be reached nothing is shown, and the watch goes on by
+	// itself once it can (V3). The sequence ends when the consumer stops, or with one
+	// error, whose nodes are nil. The error Is ctx's error when ctx ends, ErrClosed
+	// when the Conn is closed, and otherwise what the store refuses for good, as
+	// ErrDenied (V4). Nothing happens before the sequence is ranged over, and when the
+	// loop is left nothing stays behind but what is shared and bounded (V5). The
+	// sequence can be ranged over more than once, and each loop is a watch of its own.
 	Watch(ctx context.Context, dir string) iter.Seq2[[]Node, error]
 }
 

@@ -65,12 +65,11 @@
 //
 // # Who retries
 //
-// The layers above retry: a driver returns ErrUnavailable when a call surely
-// was not applied and ErrUncertain when it may have been, and does so in
-// useful time: an attempt that the store does not answer is given up after a
-// fraction of the TTL, so that the next can reach another server while the
-// session lives (E3). Only waits and watches heal themselves, because only the
-// driver knows what it has seen.
+// The layers above retry. A driver returns ErrUnavailable when a call surely was not
+// applied and ErrUncertain when it may have been. It gives up an attempt that the store
+// does not answer after a fraction of the TTL, so that the next can reach another
+// server while the session lives (E3). Only waits and watches heal themselves, because
+// only the driver knows what it has seen.
 //
 // # Directories and ids
 //

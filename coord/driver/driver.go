@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// MaxData is the most bytes of data a node carries, on every store. The limit
-// is one everywhere so that a program that works on one store works on all: it
-// is what fits, with Base64 and headers counted in and several to a message, into
-// the smallest message limit of the stores (ZooKeeper's 1 MiB, Consul's 512 KiB a
-// transaction).
+// MaxData is the most bytes of data a node carries, on every store. The limit is one
+// everywhere so that a program that works on one store works on all. It is what fits,
+// with Base64 and headers counted in and several to a message, into the smallest
+// message limit of the stores (ZooKeeper's 1 MiB, Consul's 512 KiB a transaction).
 const MaxData = 48 << 10
 
 // Conn is a connection to one namespace of a store. Every directory it is
@@ -27,12 +26,12 @@ type Conn interface {
 	// (E3).
 	OpenSession(ctx context.Context, ttl time.Duration) (Session, error)
 
-	// List returns the nodes of dir in the order of Seq, for observers that
-	// have no session. It contains every node whose Create was acknowledged
-	// to anybody before List was called and that is not gone (L5). See
-	// Session.List for the rest. If the store does not answer, the error Is
-	// ErrUncertain or ErrUnavailable, after 20 seconds at the most (E3). The
-	// caller must not change the slice or what it holds.
+	// List returns the nodes of dir in the order of Seq, for observers that have no
+	// session. It contains every node whose Create was acknowledged to any client
+	// before List was called and that is not gone (L5). See Session.List for the rest.
+	// If the store does not answer, the error Is ErrUncertain or ErrUnavailable, after
+	// 20 seconds at the most (E3). The caller must not change the slice or what it
+	// holds.
 	List(ctx context.Context, dir string) ([]Node, error)
 
 	// Caps says which optional interfaces the connection and its sessions
@@ -67,12 +66,11 @@ type Session interface {
 	// renewal that the client sent and saw acknowledged.
 	TTL() time.Duration
 
-	// Done is closed when the session ends: at Close, when the store says
-	// that it is over (an end of the store's own making cannot be told
-	// before, see S4), and at the latest when a local monotonic clock can no
-	// longer prove the lease, counted from the sending of the last
-	// acknowledged renewal, less a margin of a fiftieth of the TTL or more
-	// (S1). It is never reopened (S2).
+	// Done is closed when the session ends: at Close, when the store says that it is
+	// over, and at the latest when a local monotonic clock can no longer prove the
+	// lease. An end of the store's own making cannot be told before (S4). The clock
+	// counts from the sending of the last acknowledged renewal, less a margin of a
+	// fiftieth of the TTL or more (S1). It is never reopened (S2).
 	Done() <-chan struct{}
 
 	// Err is nil while the lease can be proved, and afterwards says why the

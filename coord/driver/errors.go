@@ -87,8 +87,8 @@ func Transient(err error) bool {
 }
 
 // ContextError says why ctx ended: an error that Is ctx.Err(). It is nil while ctx
-// lives. A cause that was given is in its text, and no more: it may be an error of
-// another call on another session, and whoever asks what kind of failure this one is
+// lives. A cause that was given is in its text, and no more. It may be an error of
+// another call on another session, and a caller that asks for the kind of this failure
 // must not be told of that. The caller, whose ctx it is, has context.Cause.
 func ContextError(ctx context.Context) error {
 	err := ctx.Err() // before the cause, which may be there a moment later

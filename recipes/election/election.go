@@ -8,9 +8,9 @@ import (
 	"github.com/coordkit/coordkit/coord/queue"
 )
 
-// Election is an election by name, shared by everybody who uses the same name in
-// the same namespace of the same store. It is safe for concurrent use and holds
-// no resources. Several values of one name are one election.
+// Election is an election by name, shared by all clients that use the same name in the
+// same namespace of the same store. It is safe for concurrent use and holds no
+// resources. Several values of one name are one election.
 type Election struct {
 	client  *coord.Client
 	session *coord.Session // nil: the one that the client shares
@@ -39,17 +39,16 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Electio
 // served. value, of up to coord.MaxValue bytes, is what followers are shown: an
 // address, for example. It may be nil, and can be changed by Proclaim.
 //
-// ctx bounds the campaign and nothing after it. When it ends first, Campaign
-// returns at once with its error, and the candidate's place is given up in the
-// background. A session that is lost meanwhile is an error that Is
-// coord.ErrSessionLost, a place that somebody removed from the store one that Is
-// coord.ErrRemoved; calling Campaign again joins at the end of the line. If
-// the store is out of reach before there is a place in the line, the error Is
-// coord.ErrUnavailable or coord.ErrUncertain, when the client's TTL has passed, or
-// coord.ErrSessionLost if the session ends sooner; whoever stands in line waits on, for
-// as long as the session lives.
+// ctx bounds the campaign and nothing after it. When it ends first, Campaign returns at
+// once with its error, and the candidate's place is given up in the background. A
+// session that is lost meanwhile is an error that Is coord.ErrSessionLost, a place that
+// an operator removed from the store one that Is coord.ErrRemoved; calling Campaign
+// again joins at the end of the line. If the store is out of reach before there is a
+// place in the line, the error Is coord.ErrUnavailable or coord.ErrUncertain, when the
+// client's TTL has passed, or coord.ErrSessionLost if the session ends sooner. A waiter
+// in line waits on, for as long as the session lives.
 //
-// When Campaign returns a leadership, Leader and Observe show it to whoever asks.
+// When Campaign returns a leadership, Leader and Observe show it.
 //
 // A leader cannot campaign against itself: under the context of a Leadership of
 // the same election that was not resigned, Campaign does not wait for ever but
@@ -106,11 +105,10 @@ func (e *Election) eligible(ctx context.Context, value []byte) error {
 // Do runs fn as the leader and resigns afterwards, also when fn panics. fn's ctx
 // ends when the leadership is lost or ctx ends.
 //
-// Do returns fn's error. If the leadership was lost while fn ran, the error also
-// Is coord.ErrNotHeld, also when fn returned nil: what fn did may not have been
-// protected to the end. ctx bounds all of it, as far as fn heeds its ctx. Do does
-// not return before fn has; if ctx ended by then, the resigning goes on in the
-// background.
+// Do returns fn's error. If the leadership was lost while fn ran, the error also Is
+// coord.ErrNotHeld, also when fn returned nil. What fn did may not have been protected
+// to the end. ctx bounds all of it, as far as fn heeds its ctx. Do does not return
+// before fn has; if ctx ended by then, the resigning goes on in the background.
 func (e *Election) Do(ctx context.Context, value []byte, fn func(ctx context.Context, l *Leadership) error) error {
 	l, err := e.Campaign(ctx, value)
 	if err != nil {
@@ -120,13 +118,13 @@ func (e *Election) Do(ctx context.Context, value []byte, fn func(ctx context.Con
 }
 
 // Revoke asks the leader, or candidate, with the given token to step down, as
-// Candidates lists them, and waits until it has: nil means that it is gone, also
-// if it was before. It is a request and nothing more: who does not listen, with
-// Leadership.Revoked, is not touched. The reason, of up to 1 KiB, is for the
-// listener. When ctx ends first the request is withdrawn.
+// Candidates lists them, and waits until it has: nil means that it is gone, also if it
+// was before. It is a request and nothing more. A holder that does not listen, with
+// Leadership.Revoked, is not touched. The reason, of up to 1 KiB, is for the listener.
+// When ctx ends first the request is withdrawn.
 //
-// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
-// waits until ctx ends, so give it a deadline.
+// A waiter cannot hear the request until it holds. If the holder does not call Revoked,
+// Revoke waits until ctx ends, so give it a deadline.
 func (e *Election) Revoke(ctx context.Context, token uint64, reason string) error {
 	return e.queue.Revoke(ctx, token, reason)
 }

@@ -20,11 +20,11 @@ type Leadership struct {
 // written while this leadership stood; the value of a leader that was deposed or
 // has resigned changes nothing, and the error then Is coord.ErrNotHeld.
 //
-// ctx bounds it; for a store that is out of reach, or refuses it for now, it waits
-// for the session's TTL at the most. After another error the value may have been
-// written, or not, and calling again is safe: of several proclamations, at once or
-// one after the other, the last one to begin stays, however late the request of an
-// earlier one arrives. It costs one request.
+// ctx bounds it; for a store that is out of reach, or refuses it for now, it waits for
+// the session's TTL at the most. After another error the value may have been written,
+// or not, and calling again is safe. Of several proclamations, at once or one after the
+// other, the last one to begin stays, however late the request of an earlier one
+// arrives. It costs one request.
 func (l *Leadership) Proclaim(ctx context.Context, value []byte) error {
 	if err := checkValue(value); err != nil {
 		return l.fail("proclaim", err)
@@ -60,10 +60,10 @@ func (l *Leadership) Resign(ctx context.Context) error {
 	return l.entry.Release(ctx, l.Hold)
 }
 
-// Revoked waits until somebody asks, with Election.Revoke, to step down, and
-// returns who and why. It is up to the leader what to do about it. ctx bounds it;
-// when the leadership ends first the error Is coord.ErrNotHeld. It costs the
-// store nothing before it is called, and one watch while it waits.
+// Revoked waits for a request, made with Election.Revoke, to step down, and returns it.
+// It is up to the leader what to do about it. ctx bounds it; when the leadership ends
+// first the error Is coord.ErrNotHeld. It costs the store nothing before it is called,
+// and one watch while it waits.
 //
 // A request stands until the leader has let go or it is withdrawn; until then each
 // call returns at once, so do not ask again right away after declining.

@@ -21,7 +21,7 @@
 // ends right afterwards should wait for it, as above, or close its client with a ctx
 // that lives; else the store keeps the entry for the TTL.
 //
-// Whoever holds it is told by its context when it is lost, before anybody else
-// can have it. A process that is paused cannot be told in time; against that
-// there is the token, which a resource can compare (see coord.Hold.Token).
+// The holder's context ends when the lock is lost, before another client can have it. A
+// process that is paused cannot be told in time; against that there is the token, which
+// a resource can compare (see coord.Hold.Token).
 package mutex

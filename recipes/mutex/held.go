@@ -38,10 +38,10 @@ func (h *Held) Unlock(ctx context.Context) error {
 	return h.entry.Release(ctx, h.Hold)
 }
 
-// Revoked waits until somebody asks, with Mutex.Revoke, to let go of the lock,
-// and returns who and why. It is up to the holder what to do about it. ctx
-// bounds it; when the hold ends first the error Is coord.ErrNotHeld. It costs
-// the store nothing before it is called, and one watch while it waits.
+// Revoked waits for a request, made with Mutex.Revoke, to let go of the lock, and
+// returns it. It is up to the holder what to do about it. ctx bounds it; when the hold
+// ends first the error Is coord.ErrNotHeld. It costs the store nothing before it is
+// called, and one watch while it waits.
 //
 // A request stands until the holder has let go or it is withdrawn; until then each
 // call returns at once, so do not ask again right away after declining.

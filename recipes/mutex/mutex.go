@@ -7,9 +7,9 @@ import (
 	"github.com/coordkit/coordkit/coord/queue"
 )
 
-// Mutex is a lock by name, shared by everybody who uses the same name in the
-// same namespace of the same store. It is safe for concurrent use and holds no
-// resources. Several values of one name are one lock.
+// Mutex is a lock by name, shared by all clients that use the same name in the same
+// namespace of the same store. It is safe for concurrent use and holds no resources.
+// Several values of one name are one lock.
 type Mutex struct {
 	queue *queue.Queue
 }
@@ -22,28 +22,26 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *Mutex {
 
 // Lock waits for its turn, first come, first served, and returns the held lock.
 //
-// ctx bounds the waiting and nothing after it. When it ends first, Lock returns
-// at once with its error, and its place in the line is given up in the
-// background. A session that is lost while waiting is an error that Is
-// coord.ErrSessionLost, a place that somebody removed from the store one that
-// Is coord.ErrRemoved; calling Lock again joins at the end of the line. If
-// the store is out of reach before there is a place in the line, the error Is
-// coord.ErrUnavailable or coord.ErrUncertain, when the client's TTL has passed, or
-// coord.ErrSessionLost if the session ends sooner; whoever stands in line waits on, for
-// as long as the session lives.
+// ctx bounds the waiting and nothing after it. When it ends first, Lock returns at once
+// with its error, and its place in the line is given up in the background. A session
+// that is lost while waiting is an error that Is coord.ErrSessionLost, a place that an
+// operator removed from the store one that Is coord.ErrRemoved; calling Lock again
+// joins at the end of the line. If the store is out of reach before there is a place in
+// the line, the error Is coord.ErrUnavailable or coord.ErrUncertain, when the client's
+// TTL has passed, or coord.ErrSessionLost if the session ends sooner. A waiter in line
+// waits on, for as long as the session lives.
 //
-// Under the context of a Held of the same lock, Lock re-enters: it returns at
-// once with the same token, and the lock is free when each Held was unlocked.
-// If the lock has been lost in the meantime, it fails with coord.ErrNotHeld.
-// Ownership goes with the context and not with the goroutine: without it, a
-// second Lock waits like everybody else's.
+// Under the context of a Held of the same lock, Lock re-enters: it returns at once with
+// the same token, and the lock is free when each Held was unlocked. If the lock has
+// been lost in the meantime, it fails with coord.ErrNotHeld. Ownership goes with the
+// context and not with the goroutine: without it, a second Lock waits in line.
 func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 	return m.acquire(ctx, m.queue.Acquire)
 }
 
-// TryLock is Lock without the waiting: if somebody holds the lock or waits for
-// it, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds the
-// call, and the client's TTL the attempts to reach the store.
+// TryLock is Lock without the waiting: if the lock is held or waited for, the error Is
+// coord.ErrBusy, and no entry is left behind. ctx bounds the call, and the client's TTL
+// the attempts to reach the store.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	return m.acquire(ctx, m.queue.TryAcquire)
 }
@@ -66,10 +64,9 @@ func (m *Mutex) acquire(ctx context.Context,
 // token. Lock under fn's ctx re-enters.
 //
 // Do returns fn's error. If the lock was lost while fn ran, the error also Is
-// coord.ErrNotHeld, also when fn returned nil: what fn did may not have been
-// protected to the end. ctx bounds all of it, as far as fn heeds its ctx. Do
-// does not return before fn has; if ctx ended by then, the unlocking goes on in
-// the background.
+// coord.ErrNotHeld, also when fn returned nil. What fn did may not have been protected
+// to the end. ctx bounds all of it, as far as fn heeds its ctx. Do does not return
+// before fn has; if ctx ended by then, the unlocking goes on in the background.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, token uint64) error) error {
 	held, err := m.Lock(ctx)
 	if err != nil {
@@ -84,14 +81,14 @@ func (m *Mutex) Contenders(ctx context.Context) (coord.Contenders, error) {
 	return m.queue.Contenders(ctx, nil)
 }
 
-// Revoke asks the holder, or waiter, with the given token to let go, as
-// Contenders lists them, and waits until it has: nil means that it is gone, also
-// if it was before. It is a request and nothing more: who does not listen, with
-// Held.Revoked, is not touched. The reason, of up to 1 KiB, is for the listener.
-// When ctx ends first the request is withdrawn.
+// Revoke asks the holder, or waiter, with the given token to let go, as Contenders
+// lists them, and waits until it has: nil means that it is gone, also if it was before.
+// It is a request and nothing more. A holder that does not listen, with Held.Revoked,
+// is not touched. The reason, of up to 1 KiB, is for the listener. When ctx ends first
+// the request is withdrawn.
 //
-// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
-// waits until ctx ends, so give it a deadline.
+// A waiter cannot hear the request until it holds. If the holder does not call Revoked,
+// Revoke waits until ctx ends, so give it a deadline.
 func (m *Mutex) Revoke(ctx context.Context, token uint64, reason string) error {
 	return m.queue.Revoke(ctx, token, reason)
 }

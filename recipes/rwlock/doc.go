@@ -11,11 +11,10 @@
 //	defer cancel()
 //	err = read(work)
 //
-// Readers and writers stand in one line, first come, first served, so neither
-// starves: a reader waits for every writer ahead of it, including those that are
-// still waiting, and a writer for everybody ahead. The readers between two writers
-// hold together and are woken together, by the nearest writer ahead and by
-// nobody else.
+// Readers and writers stand in one line, first come, first served, so neither starves:
+// a reader waits for every writer ahead of it, including those that are still waiting,
+// and a writer for every entry ahead. The readers between two writers hold together and
+// are woken together, by the nearest writer ahead alone.
 //
 // # Down, but not up
 //

@@ -22,8 +22,8 @@ type WriteHeld struct {
 	entry *queue.Entry
 }
 
-// Unlock ends the hold and lets those have the lock who wait for nobody else.
-// Its context is cancelled first.
+// Unlock ends the hold, and lets the waiters have the lock that wait for no other
+// entry. Its context is cancelled first.
 //
 // It is idempotent. After an error the lock is being released in the
 // background, and calling Unlock again waits for that; ctx bounds the call and
@@ -51,12 +51,11 @@ func (h *WriteHeld) Unlock(ctx context.Context) error {
 // readers that wait right behind come in; no writer does in between. The read
 // hold's context has the values of the write hold's.
 //
-// ctx bounds it; for a store that is out of reach, or refuses it for now, it waits
-// for the session's TTL at the most. After an error the lock is held to write as it
-// was, and Downgrade may be called again; if it is not, because it was lost or
-// unlocked, the error Is coord.ErrNotHeld. While the lock has been re-entered, under
-// this hold or as this hold, there is somebody who relies on being alone, and the
-// error Is coord.ErrInvalid.
+// ctx bounds it; for a store that is out of reach, or refuses it for now, it waits for
+// the session's TTL at the most. After an error the lock is held to write as it was,
+// and Downgrade may be called again; if it is not, because it was lost or unlocked, the
+// error Is coord.ErrNotHeld. While the lock has been re-entered, under this hold or as
+// this hold, a caller relies on being alone, and the error Is coord.ErrInvalid.
 func (h *WriteHeld) Downgrade(ctx context.Context) (*ReadHeld, error) {
 	e, read, err := h.entry.Downgrade(ctx, h.Hold, queue.Request{Kind: downgraded})
 	if err != nil {
@@ -65,10 +64,10 @@ func (h *WriteHeld) Downgrade(ctx context.Context) (*ReadHeld, error) {
 	return &ReadHeld{read, e}, nil
 }
 
-// Revoked waits until somebody asks, with RWLock.Revoke, to let go of the lock,
-// and returns who and why. It is up to the holder what to do about it. ctx
-// bounds it; when the hold ends first the error Is coord.ErrNotHeld. It costs
-// the store nothing before it is called, and one watch while it waits.
+// Revoked waits for a request, made with RWLock.Revoke, to let go of the lock, and
+// returns it. It is up to the holder what to do about it. ctx bounds it; when the hold
+// ends first the error Is coord.ErrNotHeld. It costs the store nothing before it is
+// called, and one watch while it waits.
 //
 // A request stands until the holder has let go or it is withdrawn; until then each
 // call returns at once, so do not ask again right away after declining.

@@ -9,9 +9,9 @@ import (
 	"github.com/coordkit/coordkit/coord/queue"
 )
 
-// RWLock is a read-write lock by name, shared by everybody who uses the same
-// name in the same namespace of the same store. It is safe for concurrent use
-// and holds no resources. Several values of one name are one lock.
+// RWLock is a read-write lock by name, shared by all clients that use the same name in
+// the same namespace of the same store. It is safe for concurrent use and holds no
+// resources. Several values of one name are one lock.
 type RWLock struct {
 	queue *queue.Queue
 	name  string
@@ -23,8 +23,8 @@ func New(client *coord.Client, name string, opts ...coord.RecipeOption) *RWLock 
 	return &RWLock{queue.New(client, "rwlock", name, inLine, opts...).ByNames(nil), name}
 }
 
-// ErrUpgrade is the error of Lock and TryLock under the context of a reader,
-// who cannot become a writer. Nothing was done, and the reader still holds.
+// ErrUpgrade is the error of Lock and TryLock under the context of a reader, which
+// cannot become a writer. Nothing was done, and the reader still holds.
 var ErrUpgrade = errors.New("a reader cannot become a writer: unlock first")
 
 type join func(context.Context, queue.Request) (*queue.Entry, error)
@@ -32,15 +32,14 @@ type join func(context.Context, queue.Request) (*queue.Entry, error)
 // RLock waits for its turn to read, first come, first served among readers and
 // writers, and returns the held lock.
 //
-// ctx bounds the waiting and nothing after it. When it ends first, RLock returns
-// at once with its error, and its place in the line is given up in the
-// background. A session that is lost while waiting is an error that Is
-// coord.ErrSessionLost, a place that somebody removed from the store one that
-// Is coord.ErrRemoved; calling RLock again joins at the end of the line. If
-// the store is out of reach before there is a place in the line, the error Is
-// coord.ErrUnavailable or coord.ErrUncertain, when the client's TTL has passed, or
-// coord.ErrSessionLost if the session ends sooner; whoever stands in line waits on, for
-// as long as the session lives.
+// ctx bounds the waiting and nothing after it. When it ends first, RLock returns at
+// once with its error, and its place in the line is given up in the background. A
+// session that is lost while waiting is an error that Is coord.ErrSessionLost, a place
+// that an operator removed from the store one that Is coord.ErrRemoved; calling RLock
+// again joins at the end of the line. If the store is out of reach before there is a
+// place in the line, the error Is coord.ErrUnavailable or coord.ErrUncertain, when the
+// client's TTL has passed, or coord.ErrSessionLost if the session ends sooner. A waiter
+// in line waits on, for as long as the session lives.
 //
 // Under the context of a ReadHeld or WriteHeld of the same lock, RLock
 // re-enters: it returns at once with the same token, also while others wait,
@@ -67,9 +66,9 @@ func (l *RWLock) Lock(ctx context.Context) (*WriteHeld, error) {
 	return l.write(ctx, l.queue.Acquire)
 }
 
-// TryLock is Lock without the waiting: if anybody holds the lock or waits for
-// it, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds the
-// call, and the client's TTL the attempts to reach the store.
+// TryLock is Lock without the waiting: if the lock is held or waited for, the error Is
+// coord.ErrBusy, and no entry is left behind. ctx bounds the call, and the client's TTL
+// the attempts to reach the store.
 func (l *RWLock) TryLock(ctx context.Context) (*WriteHeld, error) {
 	return l.write(ctx, l.queue.TryAcquire)
 }
@@ -117,10 +116,9 @@ func (l *RWLock) noUpgrade(e *queue.Entry) error {
 // reader's token. RLock under fn's ctx re-enters.
 //
 // RDo returns fn's error. If the lock was lost while fn ran, the error also Is
-// coord.ErrNotHeld, also when fn returned nil: what fn read may not have been
-// protected to the end. ctx bounds all of it, as far as fn heeds its ctx. RDo
-// does not return before fn has; if ctx ended by then, the unlocking goes on in
-// the background.
+// coord.ErrNotHeld, also when fn returned nil. What fn read may not have been protected
+// to the end. ctx bounds all of it, as far as fn heeds its ctx. RDo does not return
+// before fn has; if ctx ended by then, the unlocking goes on in the background.
 func (l *RWLock) RDo(ctx context.Context, fn func(ctx context.Context, token uint64) error) error {
 	held, err := l.RLock(ctx)
 	if err != nil {
@@ -146,15 +144,15 @@ func (l *RWLock) Contenders(ctx context.Context) (coord.Contenders, error) {
 	return l.queue.Contenders(ctx, describe)
 }
 
-// Revoke asks the holder, or waiter, with the given token to let go, as
-// Contenders lists them, and waits until it has: nil means that it is gone, also
-// if it was before. A writer that is downgraded has not let go. It is a request
-// and nothing more: who does not listen, with Revoked of what it holds, is not
-// touched. The reason, of up to 1 KiB, is for the listener. When ctx ends first
-// the request is withdrawn.
+// Revoke asks the holder, or waiter, with the given token to let go, as Contenders
+// lists them, and waits until it has: nil means that it is gone, also if it was before.
+// A writer that is downgraded has not let go. It is a request and nothing more. A
+// holder that does not listen, with Revoked of what it holds, is not touched. The
+// reason, of up to 1 KiB, is for the listener. When ctx ends first the request is
+// withdrawn.
 //
-// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
-// waits until ctx ends, so give it a deadline.
+// A waiter cannot hear the request until it holds. If the holder does not call Revoked,
+// Revoke waits until ctx ends, so give it a deadline.
 func (l *RWLock) Revoke(ctx context.Context, token uint64, reason string) error {
 	return l.queue.Revoke(ctx, token, reason)
 }

@@ -12,29 +12,28 @@ import (
 	"github.com/coordkit/coordkit/coord/queue"
 )
 
-// SetLimit changes the limit for everybody, whatever they were given in New, and
-// returns when the change is in the store. It applies to whoever looks at the
-// line after it. Raising the limit lets those in who fit now. Lowering it takes
-// nothing from those who hold: nobody comes in until they fit into the new limit
-// together with what is still held. Who waits for more than the new limit fails
-// with an error that Is coord.ErrInvalid, at the latest when it is its turn. Of
-// two changes at a time the one that the store saw last counts.
+// SetLimit changes the limit for all clients, whatever they were given in New, and
+// returns when the change is in the store. It applies to every look at the line after
+// it. Raising the limit lets those in who fit now. Lowering it takes nothing from those
+// who hold: a waiter comes in when it fits into the new limit together with what is
+// still held. A waiter for more than the new limit fails with an error that Is
+// coord.ErrInvalid, at the latest when it is its turn. Of two changes at a time the one
+// that the store saw last counts.
 //
-// A store of sessions remembers nothing for ever, so a change lasts as long as
-// somebody keeps it there, and that is this client: it follows the line, and puts
-// the change up again when its session was lost or somebody has removed it. It
-// stops when it is closed, or when it sees that another limit was set later.
-// (With coord.WithSession the change ends with that session.) Then the limit is
-// what it would be without the change: that of New, if nobody keeps another. The
-// same holds until a change that was lost is up again, and while the client is cut
-// off for longer than its session lives. Nobody else carries a change on, whoever
-// has seen it: make it from a process that stays, until all are configured with
-// the new limit. Several may set the same limit, and it lasts as long as one of
-// them keeps it.
+// A store of sessions remembers nothing for ever, so a change lasts as long as this
+// client keeps it there. The client follows the line, and puts the change up again when
+// its session was lost or an operator has removed it. It stops when it is closed, or
+// when it sees that another limit was set later. (With coord.WithSession the change
+// ends with that session.) Then the limit is what it would be without the change: that
+// of New, if no other client keeps one. The same holds until a change that was lost is
+// up again, and while the client is cut off for longer than its session lives. No other
+// client carries the change on: make it from a process that stays, until all are
+// configured with the new limit. Several may set the same limit, and it lasts as long
+// as one of them keeps it.
 //
-// Who was cut off while another client set a limit does not know of it. It puts
-// its own up again with the time at which it was set, so the later one counts, if
-// it still is there.
+// A client that was cut off while another one set a limit does not know of it. It puts
+// its own up again with the time at which it was set, so the later one counts, if it
+// still is there.
 //
 // ctx bounds the call and not the keeping. After an error the change may have been
 // in force for a moment, and the one before it is again; calling SetLimit again

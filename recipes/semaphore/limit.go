@@ -30,7 +30,7 @@ type LimitError struct {
 	Owner   coord.Owner // who that is: the first in line
 }
 
-// Error says which limits differ, and who stated the other one.
+// Error says which limits differ, and the owner that stated the other one.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("%v: it was given the limit %d here, and is in use with the limit %d by pid %d on %q",
 		ErrLimit, e.Stated, e.InForce, e.Owner.PID, e.Owner.Host)

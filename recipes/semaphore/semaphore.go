@@ -11,9 +11,9 @@ import (
 	"github.com/coordkit/coordkit/coord/queue"
 )
 
-// Semaphore is a semaphore by name, shared by everybody who uses the same name
-// in the same namespace of the same store. It is safe for concurrent use. Several
-// values of one name are one semaphore.
+// Semaphore is a semaphore by name, shared by all clients that use the same name in the
+// same namespace of the same store. It is safe for concurrent use. Several values of
+// one name are one semaphore.
 type Semaphore struct {
 	queue   *queue.Queue
 	client  *coord.Client
@@ -43,15 +43,14 @@ func New(client *coord.Client, name string, permits int, opts ...coord.RecipeOpt
 
 // Acquire waits until it gets n permits, all at once, first come, first served.
 //
-// ctx bounds the waiting and nothing after it. When it ends first, Acquire
-// returns at once with its error, and its place in the line is given up in the
-// background. A session that is lost while waiting is an error that Is
-// coord.ErrSessionLost, a place that somebody removed from the store one that
-// Is coord.ErrRemoved; calling Acquire again joins at the end of the line. If
-// the store is out of reach before there is a place in the line, the error Is
-// coord.ErrUnavailable or coord.ErrUncertain, when the client's TTL has passed, or
-// coord.ErrSessionLost if the session ends sooner; whoever stands in line waits on, for
-// as long as the session lives.
+// ctx bounds the waiting and nothing after it. When it ends first, Acquire returns at
+// once with its error, and its place in the line is given up in the background. A
+// session that is lost while waiting is an error that Is coord.ErrSessionLost, a place
+// that an operator removed from the store one that Is coord.ErrRemoved; calling Acquire
+// again joins at the end of the line. If the store is out of reach before there is a
+// place in the line, the error Is coord.ErrUnavailable or coord.ErrUncertain, when the
+// client's TTL has passed, or coord.ErrSessionLost if the session ends sooner. A waiter
+// in line waits on, for as long as the session lives.
 //
 // More permits than the limit in force are an error that Is coord.ErrInvalid,
 // also if the limit is lowered while it waits. If those in line were given
@@ -60,9 +59,9 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*Held, error) {
 	return s.acquire(ctx, n, s.queue.Acquire)
 }
 
-// TryAcquire is Acquire without the waiting: if the permits are not free, or
-// somebody waits, the error Is coord.ErrBusy, and no entry is left behind. ctx
-// bounds the call, and the client's TTL the attempts to reach the store.
+// TryAcquire is Acquire without the waiting: if the permits are not free, or there is a
+// waiter, the error Is coord.ErrBusy, and no entry is left behind. ctx bounds the call,
+// and the client's TTL the attempts to reach the store.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Held, error) {
 	return s.acquire(ctx, n, s.queue.TryAcquire)
 }
@@ -130,14 +129,14 @@ func describe(n driver.Node, c *coord.Contender) {
 	c.Permits = t.permits
 }
 
-// Revoke asks the holder, or waiter, with the given token to let go, as
-// Contenders lists them, and waits until it has: nil means that it is gone, also
-// if it was before. It is a request and nothing more: who does not listen, with
-// Held.Revoked, is not touched. The reason, of up to 1 KiB, is for the listener.
-// When ctx ends first the request is withdrawn.
+// Revoke asks the holder, or waiter, with the given token to let go, as Contenders
+// lists them, and waits until it has: nil means that it is gone, also if it was before.
+// It is a request and nothing more. A holder that does not listen, with Held.Revoked,
+// is not touched. The reason, of up to 1 KiB, is for the listener. When ctx ends first
+// the request is withdrawn.
 //
-// A waiter cannot hear the request until it holds. If nobody calls Revoked, Revoke
-// waits until ctx ends, so give it a deadline.
+// A waiter cannot hear the request until it holds. If the holder does not call Revoked,
+// Revoke waits until ctx ends, so give it a deadline.
 func (s *Semaphore) Revoke(ctx context.Context, token uint64, reason string) error {
 	if s.err != nil {
 		return s.fail("revoke", s.err)

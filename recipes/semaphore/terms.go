@@ -26,8 +26,8 @@ type terms struct {
 // String is the form in which terms are stored: "3/20@20".
 func (t terms) String() string { return fmt.Sprintf("%d/%d@%d", t.permits, t.stated, t.under) }
 
-// mostNamed is how many permits are part of a name. Stores remember the names of
-// what was deleted, so who wants ever other numbers must not have as many names.
+// mostNamed is how many permits are part of a name. Stores remember the names of what
+// was deleted, so a client that wants ever other numbers must not use as many names.
 const mostNamed = 99
 
 // named is what the rule needs of the terms, as part of the name of the entry:

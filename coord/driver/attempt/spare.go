@@ -94,7 +94,7 @@ func (s *Spare[C]) make() error {
 	return nil
 }
 
-// Close closes the connections that nobody has got.
+// Close closes the connections that no attempt has taken.
 func (s *Spare[C]) Close() error {
 	s.end()
 	s.library.Wait()

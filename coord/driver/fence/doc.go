@@ -1,10 +1,10 @@
 // Package fence keeps delayed requests of a session from having an effect.
 //
-// A client gives a request up, makes another one, and has its answer. Then the first one
-// arrives. What it makes nobody knows of: an orphan that blocks a line, or an old value
-// over a new one (rules C2, C4 and U5). Deleting does not help, since the delete comes
-// first. So every request that could do harm later carries a condition, which a later
-// request makes false for good.
+// A client gives a request up, makes another one, and has its answer. Then the first
+// one arrives. The session does not know of what it makes: an orphan that blocks a
+// line, or an old value over a new one (rules C2, C4 and U5). Deleting does not help,
+// since the delete comes first. So every request that could do harm later carries a
+// condition, which a later request makes false for good.
 //
 // There are two kinds. With [Numbers] the requests are numbered and the store keeps a
 // floor: it refuses numbers below. That is for stores whose conditions can compare

@@ -28,10 +28,10 @@ type Request struct {
 }
 
 // Do makes a request by calling send, and again with a higher number for as long as the
-// store refuses it because a concurrent request has raised the floor. send returns the
-// floor that the request has found, before it raised it (0 if the store has none), or an
-// error, which Do returns. raise says that the request is to raise the floor in any case,
-// as Abandon does.
+// store refuses it because a concurrent request has raised the floor. The function send
+// returns the floor that the request has found, before it raised it (0 if the store has
+// none), or an error, which Do returns. The argument raise says that the request is to
+// raise the floor in any case, as Abandon does.
 //
 // After an error that Is driver.ErrUncertain the next request raises the floor above the
 // number of that one.

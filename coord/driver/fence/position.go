@@ -18,11 +18,11 @@ type Position struct {
 }
 
 // Do makes a request by calling send, and again for as long as the store refuses it
-// because the fence is not where the request asks for it. The request is executed only if
-// the key stands at the version at; if move is set it writes the key in the same
-// transaction. send returns where the request has left or found the key, and whether it
-// was executed, or an error, which Do returns. move says that the request is to move the
-// fence in any case, as Abandon does.
+// because the fence is not where the request asks for it. The request is executed only
+// if the key stands at the version at. If move is set it writes the key in the same
+// transaction. The function send returns where the request has left or found the key,
+// and whether it was executed, or an error, which Do returns. The argument move says
+// that the request is to move the fence in any case, as Abandon does.
 //
 // After an error that Is driver.ErrUncertain the next request moves the fence.
 func (f *Position) Do(move bool, send func(at uint64, move bool) (now uint64, done bool, err error)) error {

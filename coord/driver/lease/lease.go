@@ -42,13 +42,13 @@ type Config struct {
 	// another.
 	Renew func(ctx context.Context) error
 
-	// Discount is how many of the latest acknowledgements do not count. It is
-	// 0 where an acknowledgement proves that the lease was extended, and 1
-	// for stores that acknowledge while the news of the renewal can still be
-	// lost between their own servers. That news takes a while, so with a
-	// Discount acknowledgements in quick succession, as after a link has stood
-	// still, are taken for one: the next that counts is of a renewal that was
-	// sent an eighth of the TTL, or more, after the last had come in.
+	// Discount is how many of the latest acknowledgements do not count. It is 0 where
+	// an acknowledgement proves that the lease was extended, and 1 for stores that
+	// acknowledge while the news of the renewal can still be lost between their own
+	// servers. That news takes a while. So with a Discount, acknowledgements in quick
+	// succession, as after a link has stood still, are taken for one. The next that
+	// counts is of a renewal that was sent an eighth of the TTL, or more, after the
+	// last had come in.
 	Discount int
 
 	// Interval is the time from the sending of a renewal to that of the next

@@ -7,10 +7,11 @@
 //
 // # How often it looks
 //
-// A Poll looks often at first and then more and more rarely: after an eighth of the time
-// that nothing has happened for, from Config.Shortest to Config.Longest. So a wait that has
-// lasted for 80 ms is told at most 10 ms late. Any number of waits that nothing happens to
-// cost one request per Config.Longest. Nothing is asked while nobody waits.
+// A Poll looks often at first and then more and more rarely: after an eighth of the
+// time that nothing has happened for, from Config.Shortest to Config.Longest. So a wait
+// that has lasted for 80 ms is told at most 10 ms late. Any number of waits that
+// nothing happens to cost one request per Config.Longest. Nothing is asked while no
+// goroutine waits.
 //
 // A Poll also looks when an answer is bound to change: when the session of a node is due to
 // expire (Answer.Next). If a session is due, the Poll calls Config.Reap and looks again.

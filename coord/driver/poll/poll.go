@@ -12,7 +12,7 @@ import (
 	"github.com/coordkit/coordkit/coord/driver/sessions"
 )
 
-// Question is what somebody waits for.
+// Question is what the connection's goroutines wait for.
 type Question struct {
 	Nodes []driver.Node // each once
 	Dirs  []string      // each once

@@ -10,7 +10,7 @@ import (
 
 // List is what a directory holds at one moment.
 type List struct {
-	// Nodes are in the order of Seq. Nobody changes them any more.
+	// Nodes are in the order of Seq. They are not changed any more.
 	Nodes []driver.Node
 
 	// At is the point in the store's history at which the list is true, on the scale of
