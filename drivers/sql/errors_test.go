@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coordkit/coordkit/coord"
 	"github.com/coordkit/coordkit/coord/driver"
 	"github.com/coordkit/coordkit/drivers/internal/dial"
 )
@@ -110,6 +111,8 @@ func TestSQLiteThatIsNone(t *testing.T) {
 	_, err = open(within(t), SQLite, target(filepath.Join(t.TempDir(), "no", "directory"), "test"), dial.TCP())
 	wantIs(t, err, driver.ErrInvalid)
 	wantText(t, err, "a directory that is there")
+	_, err = coord.Open(t.Context(), "sqlite://missing/locks.db") // below the working directory
+	wantText(t, err, "open missing/locks.db")
 	_, err = open(within(t), SQLite, target("", "test"), dial.TCP())
 	wantIs(t, err, driver.ErrInvalid)
 	wantText(t, err, "sqlite:///path/to/file.db")

@@ -107,7 +107,7 @@ func newConn(db runner, d Dialect, namespace string) *conn {
 
 // open makes a connection with handles of its own. It connects only to create the tables.
 func open(ctx context.Context, d Dialect, t driver.Target, network dial.Network) (*conn, error) {
-	o := attempt.Op{Store: d.scheme, Name: "open", Key: t.Path, Write: true}
+	o := attempt.Op{Store: d.scheme, Name: "open", Key: strings.Join(t.Hosts, ",") + t.Path, Write: true}
 	if p, ok := t.Params[paramTables]; ok {
 		d = d.Tables(p)
 	}
