@@ -43,7 +43,8 @@ func Listen(target string, read Reader) (*Proxy, error) {
 // Addr is where clients connect, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Requests is how many there were so far.
+// Requests is how many were counted so far. A request is counted while it is passed on, so
+// its answer may come first. After Close all are counted.
 func (p *Proxy) Requests() int64 { return p.requests.Load() }
 
 // Close ends the connections and returns when nothing of the proxy runs.
